@@ -1,0 +1,250 @@
+//! Trace in, tables out: one file per table, each a row type and a pure function.
+//!
+//! Tables hold raw integers with units in their names; only outlets format. No analysis asks
+//! which format a trace came from.
+
+pub mod span;
+
+use std::any::{Any, TypeId};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use hashbrown::HashMap;
+use trace::Trace;
+
+/// What stands in a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// Not known, which is not zero.
+    Null,
+    Int(i64),
+    Float(f64),
+    Text(&'a str),
+    Bool(bool),
+}
+
+/// A column: its name carries the unit, its doc says what it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub kind: CellKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellKind {
+    Int,
+    Float,
+    Text,
+    Bool,
+}
+
+/// A row of a table. Written by [`table!`].
+pub trait Row: Sized + Send + Sync + 'static {
+    const NAME: &'static str;
+    const DOC: &'static str;
+    const COLUMNS: &'static [Column];
+    fn cell(&self, column: usize) -> Cell<'_>;
+}
+
+/// A table computed from a trace: a row type and a pure function.
+pub trait Analysis: Row {
+    fn run(tables: &Tables) -> Vec<Self>;
+}
+
+/// A field's type, as a cell.
+pub trait Field {
+    const KIND: CellKind;
+    fn cell(&self) -> Cell<'_>;
+}
+
+macro_rules! fields {
+    ($($of:ty, $kind:ident, $it:ident => $cell:expr;)*) => { $(
+        impl Field for $of {
+            const KIND: CellKind = CellKind::$kind;
+            fn cell(&self) -> Cell<'_> {
+                let $it = self;
+                $cell
+            }
+        }
+    )* };
+}
+
+fields! {
+    i64, Int, it => Cell::Int(*it);
+    f64, Float, it => Cell::Float(*it);
+    bool, Bool, it => Cell::Bool(*it);
+    String, Text, it => Cell::Text(it);
+    &'static str, Text, it => Cell::Text(it);
+    Arc<str>, Text, it => Cell::Text(it);
+}
+
+impl<T: Field> Field for Option<T> {
+    const KIND: CellKind = T::KIND;
+    fn cell(&self) -> Cell<'_> {
+        self.as_ref().map_or(Cell::Null, Field::cell)
+    }
+}
+
+/// Declares a row type, lifting the doc comments into data: `strobe explain`, the SQL schema and
+/// the reference all say the same.
+macro_rules! table {
+    (
+        $(#[doc = $doc:literal])*
+        pub struct $row:ident = $name:literal {
+            $($(#[doc = $field_doc:literal])* $field:ident : $kind:ty,)*
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct $row {
+            $($(#[doc = $field_doc])* pub $field: $kind,)*
+        }
+
+        impl $crate::Row for $row {
+            const NAME: &'static str = $name;
+            const DOC: &'static str = concat!($($doc, "\n",)*);
+            const COLUMNS: &'static [$crate::Column] = &[$($crate::Column {
+                name: stringify!($field),
+                doc: concat!($($field_doc, "\n",)*),
+                kind: <$kind as $crate::Field>::KIND,
+            },)*];
+
+            fn cell(&self, column: usize) -> $crate::Cell<'_> {
+                const CELLS: &[fn(&$row) -> $crate::Cell<'_>] =
+                    &[$(|it| $crate::Field::cell(&it.$field),)*];
+                CELLS.get(column).map_or($crate::Cell::Null, |it| it(self))
+            }
+        }
+    };
+}
+
+/// A trace and the tables made of it so far: each computed on first use, and remembered.
+pub struct Tables {
+    trace: Arc<Trace>,
+    made: Mutex<HashMap<TypeId, Slot>>,
+}
+
+/// One table's place: threads that ask at the same time wait for one computation.
+type Slot = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
+
+impl std::fmt::Debug for Tables {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Tables({} events)", self.trace.events.len())
+    }
+}
+
+impl Tables {
+    pub fn new(trace: Arc<Trace>) -> Tables {
+        Tables { trace, made: Mutex::default() }
+    }
+
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The table's rows. This is also how one analysis uses another.
+    pub fn get<T: Analysis>(&self) -> Arc<Vec<T>> {
+        let slot = {
+            let mut made = self.made.lock().unwrap_or_else(|it| it.into_inner());
+            made.entry(TypeId::of::<T>()).or_default().clone()
+        };
+        let rows = slot.get_or_init(|| Arc::new(T::run(self)));
+        Arc::downcast(rows.clone()).unwrap_or_default()
+    }
+}
+
+/// A table whose row type is not known here: for listing, printing and SQL.
+pub trait AnyTable: Sync {
+    fn name(&self) -> &'static str;
+    fn doc(&self) -> &'static str;
+    fn columns(&self) -> &'static [Column];
+    fn rows(&self, tables: &Tables) -> Arc<dyn AnyRows>;
+}
+
+pub trait AnyRows: Send + Sync {
+    fn len(&self) -> usize;
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    fn cell(&self, row: usize, column: usize) -> Cell<'_>;
+}
+
+impl<T: Row> AnyRows for Vec<T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+        self.get(row).map_or(Cell::Null, |it| it.cell(column))
+    }
+}
+
+/// The table of one row type.
+struct Of<T>(std::marker::PhantomData<fn() -> T>);
+
+impl<T: Analysis> AnyTable for Of<T> {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn doc(&self) -> &'static str {
+        T::DOC
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        T::COLUMNS
+    }
+
+    fn rows(&self, tables: &Tables) -> Arc<dyn AnyRows> {
+        tables.get::<T>()
+    }
+}
+
+/// Every table. The list is the `mod` line and the registration.
+macro_rules! registry {
+    ($($module:ident :: $row:ident),* $(,)?) => {
+        $(pub mod $module;)*
+        pub static ALL: &[&dyn AnyTable] = &[$(&Of::<$module::$row>(std::marker::PhantomData)),*];
+    };
+}
+
+registry![
+    run_info::RunInfo,
+    step::Step,
+    step_time::StepTime,
+];
+
+pub fn find(name: &str) -> Option<&'static dyn AnyTable> {
+    ALL.iter().copied().find(|it| it.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+
+    #[test]
+    fn every_file_is_registered() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|it| it.unwrap().path())
+            .filter(|it| it.extension().is_some())
+            .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
+            .filter(|it| !["lib", "span", "testing"].contains(&it.as_str()))
+            .collect();
+        files.sort();
+        let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();
+        names.sort_unstable();
+        assert_eq!(files, names);
+    }
+
+    #[test]
+    fn every_table_and_column_is_documented() {
+        for table in ALL {
+            assert!(!table.doc().trim().is_empty(), "{}", table.name());
+            for column in table.columns() {
+                assert!(!column.doc.trim().is_empty(), "{}.{}", table.name(), column.name);
+            }
+        }
+    }
+}

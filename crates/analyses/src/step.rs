@@ -1,0 +1,558 @@
+//! Finds the training steps, however they are marked or not.
+//!
+//! ```text
+//! markers   |--train 7--|   |--train 8--|    step_num, _r, TraceContext, Steps lines
+//! calls     |f||g|          |f||g|           repeated top-level calls of the driving thread
+//! period    abcd  x         abcd  x          names that come back at equal distances
+//! steps     |------ 7 ------|------ 8 ---…   start to start: gaps belong to the step before
+//! ```
+//!
+//! Tried in that order for each host; the first that gives steps wins. Warm-up is a change of
+//! level among the first steps, saving left aside: a checkpoint is no warm-up.
+
+use hashbrown::HashMap;
+use trace::{EventId, NumberKey, OpKind, StrId, Trace, TrackId, TrackKind};
+
+use crate::{Analysis, Tables};
+
+table! {
+    /// The training steps of each host, from the start of one to the start of the next.
+    pub struct Step = "step" {
+        /// The host whose step this is.
+        host: String,
+        /// Steps of a host in the order they began, from 0.
+        step: i64,
+        /// The step's own number, where the training loop gave one.
+        number: Option<i64>,
+        /// When it began, since the start of the trace.
+        start_ps: i64,
+        /// To the start of the next step; of the last, to its own end.
+        dur_ps: i64,
+        /// How steps were told apart: markers, calls or period.
+        found_by: &'static str,
+        /// How sure that is, 0 to 1.
+        confidence: f64,
+        /// What marks the steps: the name of the marker, call or recurring event.
+        marker: String,
+        /// False where the capture ends inside the step.
+        complete: bool,
+        /// Belongs to the warm-up and is left out of statistics.
+        warmup: bool,
+        /// Number of the track whose events drive the steps.
+        track: i64,
+    }
+}
+
+impl Step {
+    /// Whether statistics rest on it.
+    pub fn counts(&self) -> bool {
+        self.complete && !self.warmup
+    }
+
+    pub fn span(&self) -> (i64, i64) {
+        (self.start_ps, self.start_ps + self.dur_ps)
+    }
+}
+
+/// Where steps begin, before they are measured.
+struct Found {
+    track: TrackId,
+    by: &'static str,
+    confidence: f64,
+    marker: String,
+    /// Start, end of the marking event, number.
+    starts: Vec<(i64, i64, Option<i64>)>,
+}
+
+impl Analysis for Step {
+    fn run(tables: &Tables) -> Vec<Step> {
+        let trace = tables.trace();
+        let mut rows = Vec::new();
+        for host in trace.tracks_of(TrackKind::Host) {
+            let found = by_markers(trace, host)
+                .or_else(|| by_device_steps(trace, host))
+                .or_else(|| by_calls(trace, host))
+                .or_else(|| by_period(trace, host));
+            if let Some(found) = found {
+                rows.extend(measure(trace, host, found));
+            }
+        }
+        rows
+    }
+}
+
+fn on_host(trace: &Trace, host: TrackId, kind: TrackKind) -> impl Iterator<Item = TrackId> {
+    trace.tracks_of(kind).filter(move |&it| trace.ancestor(it, TrackKind::Host) == Some(host))
+}
+
+/// Events that say which step they are, or that they are one.
+fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
+    let mut groups: HashMap<(TrackId, StrId), Vec<(EventId, Option<i64>)>> = HashMap::new();
+    let mut numbered = 0;
+    for number in &trace.numbers {
+        let track = trace.track_of(number.event);
+        let row = number.event.row();
+        let marks = match (number.key, trace.events.kind[row]) {
+            (NumberKey::Step, _) => true,
+            // The framework's own calls are roots too, of which a step can hold many.
+            (NumberKey::Root, OpKind::User | OpKind::Step) => true,
+            (NumberKey::Root, _) => false,
+        };
+        if !marks
+            || trace.tracks[track.row()].kind != TrackKind::Thread
+            || trace.ancestor(track, TrackKind::Host) != Some(host)
+        {
+            continue;
+        }
+        let group = groups.entry((track, trace.events.name[row])).or_default();
+        let value = (number.key == NumberKey::Step).then_some(number.value);
+        numbered += usize::from(value.is_some());
+        match group.last_mut() {
+            Some(last) if last.0 == number.event => last.1 = last.1.or(value),
+            _ => group.push((number.event, value)),
+        }
+    }
+    if numbered == 0 {
+        for track in on_host(trace, host, TrackKind::Thread) {
+            for row in trace.tracks[track.row()].rows() {
+                if trace.events.kind[row] == OpKind::Step {
+                    let key = (track, trace.events.name[row]);
+                    groups.entry(key).or_default().push((EventId(row as u32), None));
+                }
+            }
+        }
+    }
+    // Of markers inside markers the outer ones are the steps: they hold more time.
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_unstable_by_key(|it| it.0);
+    let weight = |events: &[(EventId, Option<i64>)]| {
+        let time = events.iter().map(|it| trace.events.dur[it.0.row()]).sum::<trace::Dur>();
+        (events.len() > 1, events[0].1.is_some(), time)
+    };
+    let ((track, name), events) = groups.into_iter().max_by_key(|it| weight(&it.1))?;
+    let confidence = if events.len() >= 3 { 0.98 } else { 0.8 };
+    Some(Found {
+        track,
+        by: "markers",
+        confidence,
+        marker: trace.text(name).to_owned(),
+        starts: starts_of(trace, &events),
+    })
+}
+
+fn starts_of(trace: &Trace, events: &[(EventId, Option<i64>)]) -> Vec<(i64, i64, Option<i64>)> {
+    let mut starts: Vec<_> = events
+        .iter()
+        .map(|&(it, number)| (trace.events.start[it.row()].0, trace.events.end(it).0, number))
+        .collect();
+    starts.sort_unstable();
+    starts.dedup_by_key(|it| it.0);
+    starts
+}
+
+/// A device that marks its steps itself.
+fn by_device_steps(trace: &Trace, host: TrackId) -> Option<Found> {
+    let tracks = on_host(trace, host, TrackKind::Steps);
+    let track = tracks.max_by_key(|it| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(*it)))?;
+    let rows = trace.tracks[track.row()].rows();
+    if rows.is_empty() {
+        return None;
+    }
+    let number = |name: &str| name.rsplit(' ').next().and_then(|it| it.parse().ok());
+    let events: Vec<_> = rows
+        .map(|row| EventId(row as u32))
+        .map(|it| (it, number(trace.name(it))))
+        .collect();
+    let confidence = if events.len() >= 3 { 0.9 } else { 0.6 };
+    Some(Found {
+        track,
+        by: "markers",
+        confidence,
+        marker: "Steps".to_owned(),
+        starts: starts_of(trace, &events),
+    })
+}
+
+/// A call into the framework that could be a step or a part of one.
+fn call_name(trace: &Trace, event: EventId) -> Option<StrId> {
+    let detail = trace.detail(event);
+    let name = trace.name(event);
+    let whole = detail.traced.is_some()
+        || name.starts_with("PjitFunction(")
+        || matches!(name, "SessionRun" | "RunGraph")
+        || (name == "EagerExecute" && detail.calls_function == Some(true))
+        || name == "FunctionRun"
+        || (trace.events.kind[event.row()] == OpKind::InputWait && name.starts_with("Eager"));
+    whole.then_some(trace.events.name[event.row()])
+}
+
+/// Repeated top-level calls: the cycle in which they come is the step.
+fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
+    let mut best: Option<(i64, TrackId, Vec<(EventId, StrId)>)> = None;
+    for track in on_host(trace, host, TrackKind::Thread) {
+        if is_pipeline_thread(trace.track_name(track)) {
+            continue;
+        }
+        let (calls, time) = top_calls(trace, track);
+        if calls.len() >= 3 && best.as_ref().is_none_or(|it| time > it.0) {
+            best = Some((time, track, calls));
+        }
+    }
+    let (_, track, calls) = best?;
+    let names: Vec<StrId> = calls.iter().map(|it| it.1).collect();
+    let cycle = cycle_of(&names)?;
+    let phase = phase_of(trace, &calls, cycle);
+    let events: Vec<_> =
+        calls[phase..].iter().step_by(cycle).map(|it| (it.0, None)).collect();
+    if events.len() < 3 {
+        return None;
+    }
+    // The longest call of the cycle is what a person would call the step.
+    let first = &calls[phase..(phase + cycle).min(calls.len())];
+    let main = first.iter().max_by_key(|it| trace.events.dur[it.0.row()])?;
+    let mut found = Found {
+        track,
+        by: "calls",
+        confidence: if cycle == 1 { 0.9 } else { 0.85 },
+        marker: trace.text(main.1).to_owned(),
+        starts: starts_of(trace, &events),
+    };
+    // The cycle's last call says where the last step ends.
+    for (start, at) in found.starts.iter_mut().zip((phase..).step_by(cycle)) {
+        if let Some(last) = calls.get(at + cycle - 1) {
+            start.1 = trace.events.end(last.0).0;
+        }
+    }
+    // A cycle that the capture's end cuts off is no step.
+    if (calls.len() - phase) % cycle != 0 && found.starts.len() > 3 {
+        let cut = found.starts.pop();
+        if let (Some(cut), Some(last)) = (cut, found.starts.last_mut()) {
+            last.1 = cut.0;
+        }
+    }
+    Some(found)
+}
+
+/// Threads on which input is made, ahead of the steps that use it.
+pub fn is_pipeline_thread(name: &str) -> bool {
+    name.starts_with("tf_data_")
+}
+
+/// A thread's calls that lie in no other call, and their time.
+fn top_calls(trace: &Trace, track: TrackId) -> (Vec<(EventId, StrId)>, i64) {
+    let (mut calls, mut time, mut over) = (Vec::new(), 0_i64, i64::MIN);
+    for row in trace.tracks[track.row()].rows() {
+        let start = trace.events.start[row].0;
+        if start < over {
+            continue;
+        }
+        let event = EventId(row as u32);
+        if let Some(name) = call_name(trace, event) {
+            calls.push((event, name));
+            over = trace.events.end(event).0;
+            time = time.saturating_add(over - start);
+        }
+    }
+    (calls, time)
+}
+
+/// After how many calls the names repeat, if they do nearly always.
+fn cycle_of(names: &[StrId]) -> Option<usize> {
+    let longest = (names.len() / 3).min(2000);
+    (1..=longest).find(|&cycle| {
+        let pairs = names.len() - cycle;
+        let same = (0..pairs).filter(|&it| names[it] == names[it + cycle]).count();
+        same * 20 >= pairs * 19
+    })
+}
+
+/// Which call of the cycle begins the step: fetching input does; else the one after the
+/// longest pause.
+fn phase_of(trace: &Trace, calls: &[(EventId, StrId)], cycle: usize) -> usize {
+    let fetches = |it: &usize| trace.events.kind[calls[*it].0.row()] == OpKind::InputWait;
+    let fetching: Vec<usize> = (0..cycle).filter(fetches).collect();
+    if let [one] = fetching[..] {
+        return one;
+    }
+    let pause = |phase: usize| {
+        let mut pauses: Vec<i64> = (phase..calls.len())
+            .step_by(cycle)
+            .filter(|&it| it > 0)
+            .map(|it| trace.events.start[calls[it].0.row()].0 - trace.events.end(calls[it - 1].0).0)
+            .collect();
+        median(&mut pauses).unwrap_or(0)
+    };
+    (0..cycle).max_by_key(|&it| (pause(it), std::cmp::Reverse(it))).unwrap_or(0)
+}
+
+/// Names that come back at equal distances over the whole window.
+fn by_period(trace: &Trace, host: TrackId) -> Option<Found> {
+    let busiest = |kind| {
+        on_host(trace, host, kind)
+            .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
+            .max_by_key(|it| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(*it)))
+    };
+    let track = busiest(TrackKind::Thread)
+        .filter(|it| trace.tracks[it.row()].events.len() >= 8)
+        .and_then(|it| period_on(trace, it))
+        .or_else(|| busiest(TrackKind::Stream).and_then(|it| period_on(trace, it)));
+    track
+}
+
+/// More occurrences than this are no steps a person would capture.
+const MOST_STEPS: usize = 20_000;
+
+fn period_on(trace: &Trace, track: TrackId) -> Option<Found> {
+    let rows = trace.tracks[track.row()].rows();
+    let events = &trace.events;
+    let first = events.start[rows.clone()].first()?.0;
+    let last = rows.clone().map(|it| events.end(EventId(it as u32)).0).max()?;
+    let mut by_name: HashMap<StrId, Vec<u32>> = HashMap::new();
+    for row in rows.clone() {
+        if !matches!(events.kind[row], OpKind::Listener | OpKind::Memory | OpKind::OpEnd) {
+            by_name.entry(events.name[row]).or_default().push(row as u32);
+        }
+    }
+    let mut regular: Vec<(StrId, Vec<u32>)> = by_name
+        .into_iter()
+        .filter(|(_, at)| (3..=MOST_STEPS).contains(&at.len()))
+        .filter(|(_, at)| is_regular(trace, at, first, last))
+        .collect();
+    regular.sort_unstable_by_key(|it| it.1[0]);
+
+    // Many names that come once a step outvote those of an inner loop or of every third step.
+    let votes = |n: usize| {
+        let names = regular.iter().filter(|it| it.1.len().abs_diff(n) <= 1).count();
+        (names as f64 * (n as f64).sqrt() * 1000.0) as u64
+    };
+    let n = regular.iter().map(|it| it.1.len()).max_by_key(|&it| (votes(it), it))?;
+    let pause = |at: &[u32]| {
+        let mut pauses: Vec<i64> = at
+            .iter()
+            .filter(|&&it| it as usize > rows.start)
+            .map(|&it| events.start[it as usize].0 - events.end(EventId(it - 1)).0)
+            .collect();
+        median(&mut pauses).unwrap_or(0)
+    };
+    let (name, at) = regular
+        .iter()
+        .filter(|it| it.1.len().abs_diff(n) <= 1)
+        .max_by_key(|it| (pause(&it.1), std::cmp::Reverse(it.1[0])))?;
+    let marks: Vec<_> = at.iter().map(|&it| (EventId(it), None)).collect();
+    let mut starts = starts_of(trace, &marks);
+    // Nothing says where the last one ends but the end of what runs.
+    if let Some(it) = starts.last_mut() {
+        it.1 = last;
+    }
+    Some(Found {
+        track,
+        by: "period",
+        confidence: 0.6,
+        marker: trace.text(*name).to_owned(),
+        starts,
+    })
+}
+
+fn is_regular(trace: &Trace, at: &[u32], first: i64, last: i64) -> bool {
+    let time = |it: u32| trace.events.start[it as usize].0;
+    let gaps: Vec<i64> = at.windows(2).map(|it| time(it[1]) - time(it[0])).collect();
+    let Some(typical) = median(&mut gaps.clone()) else { return false };
+    let near = gaps.iter().filter(|&&it| (it - typical).abs() * 2 <= typical).count();
+    let spans = time(at[at.len() - 1]) - time(at[0]) + typical;
+    typical > 0 && near * 10 >= gaps.len() * 8 && spans * 10 >= (last - first) * 7
+}
+
+/// From starts to rows: lengths, whether the last is whole, and the warm-up.
+fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
+    let starts = &found.starts;
+    let n = starts.len();
+    let mut durs: Vec<i64> = starts.windows(2).map(|it| it[1].0 - it[0].0).collect();
+    let mut tails: Vec<i64> = starts.windows(2).map(|it| (it[1].0 - it[0].1).max(0)).collect();
+    let typical = median(&mut durs.clone());
+    let tail = median(&mut tails).unwrap_or(0);
+
+    let (start, end, _) = starts[n - 1];
+    let (dur, complete) = last_step(trace, start, end, typical, tail);
+    durs.push(dur);
+
+    let net: Vec<i64> = net_of_saving(trace, host, starts, &durs);
+    let judged = if complete { &net[..] } else { &net[..n - 1] };
+    let warmup = warmup_of(judged);
+    let confidence = if n == 1 { found.confidence.min(0.5) } else { found.confidence };
+    starts
+        .iter()
+        .zip(&durs)
+        .enumerate()
+        .map(|(step, (&(start_ps, _, number), &dur_ps))| Step {
+            host: trace.track_name(host).to_owned(),
+            step: step as i64,
+            number,
+            start_ps,
+            dur_ps,
+            found_by: found.by,
+            confidence,
+            marker: found.marker.clone(),
+            complete: complete || step + 1 < n,
+            warmup: step < warmup,
+            track: i64::from(found.track.0),
+        })
+        .collect()
+}
+
+/// The last step has no next start. It ends with its marker where steps have next to nothing
+/// behind it, and with the capture where that is about where it would end.
+fn last_step(trace: &Trace, start: i64, end: i64, typical: Option<i64>, tail: i64) -> (i64, bool) {
+    let own = (end - start).max(0);
+    let Some(typical) = typical else { return (own, true) };
+    if tail * 20 <= typical {
+        return (own, true);
+    }
+    let until_stop = trace.window.map(|it| it.0 - start);
+    match until_stop {
+        Some(rest) if (rest - typical).abs() * 4 <= typical => (rest, true),
+        _ => (own, false),
+    }
+}
+
+/// Step lengths without the time spent saving.
+fn net_of_saving(
+    trace: &Trace,
+    host: TrackId,
+    starts: &[(i64, i64, Option<i64>)],
+    durs: &[i64],
+) -> Vec<i64> {
+    let mut net = durs.to_vec();
+    for track in on_host(trace, host, TrackKind::Thread) {
+        let mut over = i64::MIN;
+        for row in trace.tracks[track.row()].rows() {
+            let start = trace.events.start[row].0;
+            if trace.events.kind[row] != OpKind::Save || start < over {
+                continue;
+            }
+            over = trace.events.end(EventId(row as u32)).0;
+            let step = starts.partition_point(|it| it.0 <= start);
+            if let Some(net) = step.checked_sub(1).and_then(|it| net.get_mut(it)) {
+                *net = (*net - (over - start)).max(0);
+            }
+        }
+    }
+    net
+}
+
+/// A change of level this large is not drift.
+const WARMUP_RATIO: i64 = 2;
+
+/// How many steps at the start belong to another, slower regime.
+///
+/// The split that leaves the least absolute deviation from each side's median; it counts only
+/// where every step before it is slower than nearly every one after it.
+fn warmup_of(durs: &[i64]) -> usize {
+    if durs.len() < 4 {
+        return 0;
+    }
+    let deviation = |part: &[i64]| {
+        let middle = median(&mut part.to_vec()).unwrap_or(0);
+        part.iter().fold(0_i64, |sum, it| sum.saturating_add((it - middle).abs()))
+    };
+    // Long runs need no more than their beginning looked at.
+    let most = (durs.len() / 2).min(200);
+    let split = (1..=most).min_by_key(|&it| deviation(&durs[..it]).saturating_add(deviation(&durs[it..])));
+    let Some(split) = split else { return 0 };
+    let (before, after) = durs.split_at(split);
+    let mut sorted = after.to_vec();
+    sorted.sort_unstable();
+    let high = sorted[(sorted.len() - 1) * 19 / 20];
+    let middle = sorted[sorted.len() / 2];
+    let slower = before.iter().all(|&it| it > high && it >= middle.saturating_mul(WARMUP_RATIO));
+    if slower { split } else { 0 }
+}
+
+/// The middle value; of an even number the mean of the two.
+pub fn median(values: &mut [i64]) -> Option<i64> {
+    if values.is_empty() {
+        return None;
+    }
+    let middle = values.len() / 2;
+    let (below, &mut high, _) = values.select_nth_unstable(middle);
+    if below.len() < middle || values.len() % 2 == 1 {
+        return Some(high);
+    }
+    let low = values[..middle].iter().copied().max().unwrap_or(high);
+    Some(low + (high - low) / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trace::testing::draw;
+
+    use super::{Step, median, warmup_of};
+    use crate::Tables;
+
+    /// Start, length (both µs), how found, complete, warm-up.
+    fn check(picture: &str, expected: &[(i64, i64, &str, bool, bool)]) {
+        let tables = Tables::new(Arc::new(draw(picture)));
+        let rows: Vec<_> = tables
+            .get::<Step>()
+            .iter()
+            .map(|it| (it.start_ps / 1_000_000, it.dur_ps / 1_000_000, it.found_by, it.complete, it.warmup))
+            .collect();
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn gaps_belong_to_the_step_before() {
+        check(
+            "host/python: train#5 0..80, train#6 100..180, train#7 200..280",
+            &[
+                (0, 100, "markers", true, false),
+                (100, 100, "markers", true, false),
+                (200, 80, "markers", false, false),
+            ],
+        );
+    }
+
+    #[test]
+    fn calls_in_a_cycle_make_a_step() {
+        check(
+            "host/python: SessionRun 0..10, PjitFunction(f) 10..20, SessionRun 50..60, \
+             PjitFunction(f) 60..70, SessionRun 100..110, PjitFunction(f) 110..120, \
+             SessionRun 150..160, PjitFunction(f) 160..199",
+            &[
+                (0, 50, "calls", true, false),
+                (50, 50, "calls", true, false),
+                (100, 50, "calls", true, false),
+                (150, 49, "calls", false, false),
+            ],
+        );
+    }
+
+    #[test]
+    fn recurring_names_make_a_step_without_any_mark() {
+        check(
+            "gpu0/stream1: a 0..10, b 10..20, b 20..30, c 30..40, a 50..60, b 60..70, b 70..80, \
+             c 80..90, a 100..110, b 110..120, b 120..130, c 130..140",
+            &[
+                (0, 50, "period", true, false),
+                (50, 50, "period", true, false),
+                (100, 40, "period", false, false),
+            ],
+        );
+    }
+
+    #[test]
+    fn warm_up_is_a_change_of_level() {
+        assert_eq!(warmup_of(&[800, 700, 100, 101, 99, 100, 102]), 2);
+        assert_eq!(warmup_of(&[100, 101, 99, 100, 102]), 0);
+        assert_eq!(warmup_of(&[349, 331, 287, 309, 251, 226, 264, 216]), 0, "drift");
+        assert_eq!(warmup_of(&[100, 10, 10, 100, 10, 10, 100, 10]), 0, "a slow step comes again");
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&mut []), None);
+        assert_eq!(median(&mut [3, 1, 2]), Some(2));
+        assert_eq!(median(&mut [4, 1, 2, 3]), Some(2));
+    }
+}

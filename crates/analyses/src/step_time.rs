@@ -1,0 +1,650 @@
+//! Says where each step went: every instant of it in exactly one category.
+//!
+//! ```text
+//! device   |copy|==== kernels ====|            compute, collective, transfers come first
+//! host     |-- next(data) --|-- launch --|     what the host did decides only where the device
+//!          '-input'               'runtime'    did nothing
+//! ```
+//!
+//! A run without an accelerator computes on the host: its ops take the place of kernels. Ops of
+//! the input pipeline do not; they run ahead of the step that uses them.
+
+use hashbrown::HashSet;
+use rayon::prelude::*;
+use trace::{EdgeKind, EventId, OpKind, Trace, TrackId, TrackKind};
+
+use crate::span::{Span, covered, intersect, subtract, union};
+use crate::step::{Step, is_pipeline_thread, median};
+use crate::{Analysis, Tables};
+
+table! {
+    /// Where the time of each training step went, on each device.
+    ///
+    /// The ten categories are disjoint and add to `dur_ps`. What runs on the device is counted
+    /// first; where nothing does, what the host's driving thread did decides.
+    pub struct StepTime = "step_time" {
+        /// The host whose step this is.
+        host: String,
+        /// The step, as in the table `step`.
+        step: i64,
+        /// The device, or `cpu` where the run has no accelerator.
+        device: String,
+        /// Wall time of the step, to the start of the next.
+        dur_ps: i64,
+        /// Waiting for the next batch.
+        input_ps: i64,
+        /// Copies to the device with no compute or communication under them.
+        transfer_in_ps: i64,
+        /// Tracing, retracing, compiling, autotuning.
+        compile_ps: i64,
+        /// The user's code held the host, and nothing of the framework ran.
+        python_ps: i64,
+        /// Framework work on the host, launching and waiting included, while nothing computed.
+        runtime_ps: i64,
+        /// On the accelerator; in a run without one, ops running.
+        compute_ps: i64,
+        /// Communication with no compute under it.
+        collective_ps: i64,
+        /// Copies from the device with nothing of the above under them.
+        transfer_out_ps: i64,
+        /// Checkpoints and summaries, with the host work that only steps with a save have.
+        output_ps: i64,
+        /// Nobody worked, and it cannot be said why.
+        idle_ps: i64,
+        /// Whether statistics rest on this step: complete, and not warm-up.
+        counts: bool,
+    }
+}
+
+/// The categories in the order of the contract, with their columns.
+pub const CATEGORIES: [(&str, fn(&StepTime) -> i64); 10] = [
+    ("input", |it| it.input_ps),
+    ("transfer_in", |it| it.transfer_in_ps),
+    ("compile", |it| it.compile_ps),
+    ("python", |it| it.python_ps),
+    ("runtime", |it| it.runtime_ps),
+    ("compute", |it| it.compute_ps),
+    ("collective", |it| it.collective_ps),
+    ("transfer_out", |it| it.transfer_out_ps),
+    ("output", |it| it.output_ps),
+    ("idle", |it| it.idle_ps),
+];
+
+impl Analysis for StepTime {
+    fn run(tables: &Tables) -> Vec<StepTime> {
+        let trace = tables.trace();
+        let steps = tables.get::<Step>();
+        let mut rows = Vec::new();
+        for host in trace.tracks_of(TrackKind::Host) {
+            let name = trace.track_name(host);
+            let steps: Vec<&Step> = steps.iter().filter(|it| it.host == name).collect();
+            if steps.is_empty() {
+                continue;
+            }
+            let devices = busy_devices(trace, host);
+            let doing = HostTime::of(trace, host, TrackId(steps[0].track as u32));
+            let work: Vec<(String, DeviceTime)> = if devices.is_empty() {
+                vec![("cpu".to_owned(), DeviceTime::on_host(trace, host))]
+            } else {
+                devices
+                    .par_iter()
+                    .map(|&it| (trace.track_name(it).to_owned(), DeviceTime::on_device(trace, it)))
+                    .collect()
+            };
+            let first = rows.len();
+            let of_devices: Vec<(&str, Shares)> =
+                work.par_iter().map(|(device, it)| (device.as_str(), Shares::new(it, &doing))).collect();
+            for step in &steps {
+                for (device, shares) in &of_devices {
+                    rows.push(shares.row(step, device));
+                }
+            }
+            for (device, _) in &of_devices {
+                give_saving_its_host_work(&mut rows[first..], device);
+            }
+        }
+        rows
+    }
+}
+
+/// The devices of a host that did anything.
+pub fn busy_devices(trace: &Trace, host: TrackId) -> Vec<TrackId> {
+    let mut devices: Vec<TrackId> = trace
+        .tracks_of(TrackKind::Stream)
+        .filter(|it| !trace.tracks[it.row()].events.is_empty())
+        .filter_map(|it| trace.ancestor(it, TrackKind::Device))
+        .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
+        .collect();
+    devices.sort_unstable();
+    devices.dedup();
+    // A device that only got a few copies is not one the run computes on.
+    let computes = |device: &TrackId| {
+        streams_of(trace, *device).any(|stream| {
+            let kinds = &trace.events.kind[trace.tracks[stream.row()].rows()];
+            kinds.iter().any(|it| matches!(it, OpKind::Kernel | OpKind::Collective))
+        })
+    };
+    if devices.iter().any(computes) {
+        devices.retain(computes);
+    }
+    devices
+}
+
+/// A device's streams.
+pub fn streams_of(trace: &Trace, device: TrackId) -> impl Iterator<Item = TrackId> {
+    trace.tracks_of(TrackKind::Stream).filter(move |&it| trace.tracks[it.row()].parent == Some(device))
+}
+
+/// What a device, or the host in its place, worked on.
+#[derive(Debug, Default)]
+pub struct DeviceTime {
+    pub compute: Vec<Span>,
+    pub collective: Vec<Span>,
+    pub copy_in: Vec<Span>,
+    pub copy_out: Vec<Span>,
+    pub infeed: Vec<Span>,
+}
+
+impl DeviceTime {
+    pub fn on_device(trace: &Trace, device: TrackId) -> DeviceTime {
+        let mut out = DeviceTime::default();
+        for stream in streams_of(trace, device) {
+            for row in trace.tracks[stream.row()].rows() {
+                let span = (trace.events.start[row].0, trace.events.end(EventId(row as u32)).0);
+                let to = match trace.events.kind[row] {
+                    OpKind::Kernel | OpKind::Memset | OpKind::CopyOnDevice => &mut out.compute,
+                    OpKind::Collective | OpKind::CopyPeer => &mut out.collective,
+                    OpKind::CopyIn => &mut out.copy_in,
+                    OpKind::CopyOut => &mut out.copy_out,
+                    OpKind::InputWait => &mut out.infeed,
+                    _ => continue,
+                };
+                extend(to, span);
+            }
+        }
+        out.settle()
+    }
+
+    /// Ops that run on a host without accelerator, except those that make input.
+    fn on_host(trace: &Trace, host: TrackId) -> DeviceTime {
+        let input_work = input_functions(trace);
+        let tracks: Vec<TrackId> = trace
+            .tracks_of(TrackKind::Thread)
+            .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
+            .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
+            .collect();
+        let parts: Vec<DeviceTime> =
+            tracks.par_iter().map(|&it| ops_on(trace, it, &input_work)).collect();
+        let mut out = DeviceTime::default();
+        for mut part in parts {
+            out.compute.append(&mut part.compute);
+            out.collective.append(&mut part.collective);
+        }
+        out.settle()
+    }
+
+    fn settle(self) -> DeviceTime {
+        DeviceTime {
+            compute: union(self.compute),
+            collective: union(self.collective),
+            copy_in: union(self.copy_in),
+            copy_out: union(self.copy_out),
+            infeed: union(self.infeed),
+        }
+    }
+}
+
+/// Adds a span, into the last one where it touches it: spans mostly come in order.
+fn extend(spans: &mut Vec<Span>, span: Span) {
+    match spans.last_mut() {
+        Some(last) if last.0 <= span.0 && span.0 <= last.1 => last.1 = last.1.max(span.1),
+        _ => spans.push(span),
+    }
+}
+
+/// Executor events that run functions of the input pipeline on shared threads.
+fn input_functions(trace: &Trace) -> HashSet<u32> {
+    let makes_input = |it: EventId| trace.events.kind[it.row()] == OpKind::InputStage;
+    (0..trace.edges.len())
+        .filter(|&it| trace.edges.kind[it] == EdgeKind::Function)
+        .filter(|&it| {
+            let from = trace.edges.from[it];
+            makes_input(from) || trace.events.ancestors(from).any(makes_input)
+        })
+        .map(|it| trace.edges.to[it].0)
+        .collect()
+}
+
+fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> DeviceTime {
+    let mut out = DeviceTime::default();
+    // Until when everything belongs to the input pipeline, and to a call of a single op.
+    let (mut input_until, mut op_until) = (i64::MIN, i64::MIN);
+    let run = kernel_run_names(trace);
+    for row in trace.tracks[track.row()].rows() {
+        let start = trace.events.start[row].0;
+        if start < input_until {
+            continue;
+        }
+        let end = trace.events.end(EventId(row as u32)).0;
+        let kind = trace.events.kind[row];
+        let to = match kind {
+            OpKind::Op | OpKind::Program => &mut out.compute,
+            OpKind::Collective => &mut out.collective,
+            OpKind::InputStage | OpKind::InputWait => {
+                input_until = end;
+                continue;
+            }
+            OpKind::Runtime => {
+                if !input_work.is_empty() && input_work.contains(&(row as u32)) {
+                    input_until = end;
+                    continue;
+                }
+                let detail = &trace.details[trace.events.detail[row].row()];
+                if detail.calls_function == Some(false) {
+                    op_until = end;
+                    continue;
+                }
+                // A single op called from Python has no event of its own: its kernel's run is it.
+                if start < op_until && run.contains(&trace.events.name[row]) {
+                    &mut out.compute
+                } else {
+                    continue;
+                }
+            }
+            _ => continue,
+        };
+        extend(to, (start, end));
+    }
+    out
+}
+
+fn kernel_run_names(trace: &Trace) -> HashSet<trace::StrId> {
+    let names = ["KernelAndDeviceFunc::Run", "KernelAndDeviceOp::Run", "KernelAndDevice::Run"];
+    trace.strings.iter().filter(|it| names.contains(&it.1)).map(|it| it.0).collect()
+}
+
+/// What the driving thread was doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Input,
+    Compile,
+    Output,
+    Runtime,
+    Python,
+    Unknown,
+}
+
+/// The driving thread's time, cut by what it did: disjoint sets.
+struct HostTime {
+    input: Vec<Span>,
+    compile: Vec<Span>,
+    output: Vec<Span>,
+    runtime: Vec<Span>,
+    python: Vec<Span>,
+}
+
+impl HostTime {
+    fn of(trace: &Trace, host: TrackId, steps_on: TrackId) -> HostTime {
+        let driver = match trace.tracks[steps_on.row()].kind {
+            TrackKind::Thread => Some(steps_on),
+            // Steps were found on a device: the busiest thread that runs Python drives it.
+            _ => trace
+                .tracks_of(TrackKind::Thread)
+                .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
+                .filter(|&it| is_python(trace, it))
+                .max_by_key(|it| trace.tracks[it.row()].events.len()),
+        };
+        let Some(driver) = driver else {
+            return HostTime {
+                input: Vec::new(),
+                compile: Vec::new(),
+                output: Vec::new(),
+                runtime: Vec::new(),
+                python: Vec::new(),
+            };
+        };
+        let mut time = driven(trace, driver);
+        // While the driving thread waits inside a call, others show what it waits for.
+        let others = Others::of(trace, host, driver);
+        for (cause, to) in [
+            (&others.input, &mut time.input),
+            (&others.compile, &mut time.compile),
+            (&others.output, &mut time.output),
+            (&others.python, &mut time.python),
+        ] {
+            if cause.is_empty() {
+                continue;
+            }
+            let mut found = intersect(&time.runtime, cause);
+            time.runtime = subtract(&time.runtime, cause);
+            to.append(&mut found);
+            *to = union(std::mem::take(to));
+        }
+        time
+    }
+}
+
+/// Whether a thread runs Python code: only then is a gap between calls the user's.
+fn is_python(trace: &Trace, track: TrackId) -> bool {
+    trace.track_name(track).contains("python")
+        || trace.tracks[track.row()].rows().take(5000).any(|row| {
+            let name = trace.name(EventId(row as u32));
+            name.starts_with("TFE_Py") || name.starts_with('$') || name.starts_with("PjitFunction")
+        })
+}
+
+/// What a thread did at each moment: the innermost event that says so.
+fn driven(trace: &Trace, track: TrackId) -> HostTime {
+    let mut sets: [Vec<Span>; 6] = Default::default();
+    let mut emit = |doing: Doing, from: i64, to: i64| {
+        if from < to {
+            extend(&mut sets[doing as usize], (from, to));
+        }
+    };
+    let compiling = calls_that_compile(trace, track);
+    let base = if is_python(trace, track) { Doing::Python } else { Doing::Unknown };
+    let rows = trace.tracks[track.row()].rows();
+    let mut open: Vec<(i64, Doing)> = Vec::new();
+    let mut at = i64::MIN / 4;
+    for row in rows {
+        let kind = trace.events.kind[row];
+        if matches!(kind, OpKind::Listener | OpKind::Memory | OpKind::OpEnd) {
+            continue;
+        }
+        let start = trace.events.start[row].0;
+        while let Some(&(end, doing)) = open.last().filter(|it| it.0 <= start) {
+            emit(doing, at, end);
+            at = at.max(end);
+            open.pop();
+        }
+        let around = open.last().map_or(base, |it| it.1);
+        let doing = if compiling.contains(&(row as u32)) {
+            Doing::Compile
+        } else {
+            doing_in(trace, row, kind, around)
+        };
+        let end = trace.events.end(EventId(row as u32)).0;
+        if doing != around || open.is_empty() {
+            emit(around, at, start);
+            at = at.max(start);
+            open.push((end, doing));
+        } else if open.last().is_some_and(|it| it.0 < end) {
+            open.push((end, doing));
+        }
+    }
+    while let Some((end, doing)) = open.pop() {
+        emit(doing, at, end);
+        at = at.max(end);
+    }
+    // Beyond the last event the thread is where it was before the first: outside any call.
+    emit(base, at, i64::MAX / 4);
+    let [input, compile, output, runtime, python, _unknown] = sets;
+    HostTime { input, compile, output, runtime, python }
+}
+
+fn doing_in(trace: &Trace, row: usize, kind: OpKind, around: Doing) -> Doing {
+    match (kind, around) {
+        (OpKind::InputWait | OpKind::InputStage, _) => Doing::Input,
+        (OpKind::Save, _) => Doing::Output,
+        (OpKind::PythonOp, Doing::Input) => Doing::Input,
+        (OpKind::PythonOp, _) => Doing::Python,
+        // What belongs to fetching or saving goes on doing so, whatever runs inside.
+        (_, Doing::Input | Doing::Output) => around,
+        (OpKind::Compile, _) => Doing::Compile,
+        (_, Doing::Compile) => {
+            let name = trace.name(EventId(row as u32));
+            let runs = name == "EagerKernelExecute"
+                || name.starts_with("ExecuteReplicated")
+                || name.contains("Executable::Execute");
+            if runs { Doing::Runtime } else { Doing::Compile }
+        }
+        (OpKind::User | OpKind::Step | OpKind::Python, _) => around,
+        _ => Doing::Runtime,
+    }
+}
+
+/// Calls of a compiled function that had to compile it: all they do before they run it.
+fn calls_that_compile(trace: &Trace, track: TrackId) -> HashSet<u32> {
+    let mut found = HashSet::new();
+    let calls: HashSet<trace::StrId> =
+        trace.strings.iter().filter(|it| it.1.starts_with("PjitFunction")).map(|it| it.0).collect();
+    if calls.is_empty() {
+        return found;
+    }
+    for row in trace.tracks[track.row()].rows() {
+        if trace.events.kind[row] == OpKind::Compile {
+            let calls = trace
+                .events
+                .ancestors(EventId(row as u32))
+                .filter(|it| calls.contains(&trace.events.name[it.row()]));
+            found.extend(calls.map(|it| it.0));
+        }
+    }
+    found
+}
+
+/// What the other threads did that a waiting call can be waiting for.
+struct Others {
+    input: Vec<Span>,
+    compile: Vec<Span>,
+    output: Vec<Span>,
+    python: Vec<Span>,
+}
+
+impl Others {
+    fn of(trace: &Trace, host: TrackId, driver: TrackId) -> Others {
+        let tracks: Vec<TrackId> = trace
+            .tracks_of(TrackKind::Thread)
+            .filter(|&it| it != driver && trace.ancestor(it, TrackKind::Host) == Some(host))
+            .collect();
+        let parts: Vec<Others> = tracks.par_iter().map(|&it| Others::on(trace, it)).collect();
+        let mut all = Others::none();
+        for mut part in parts {
+            all.input.append(&mut part.input);
+            all.compile.append(&mut part.compile);
+            all.output.append(&mut part.output);
+            all.python.append(&mut part.python);
+        }
+        Others {
+            input: union(all.input),
+            compile: union(all.compile),
+            output: union(all.output),
+            python: union(all.python),
+        }
+    }
+
+    fn none() -> Others {
+        Others { input: Vec::new(), compile: Vec::new(), output: Vec::new(), python: Vec::new() }
+    }
+
+    fn on(trace: &Trace, track: TrackId) -> Others {
+        let mut out = Others::none();
+        let mut ahead_until = i64::MIN;
+        for row in trace.tracks[track.row()].rows() {
+            let start = trace.events.start[row].0;
+            let kind = trace.events.kind[row];
+            if start < ahead_until {
+                continue;
+            }
+            let end = trace.events.end(EventId(row as u32)).0;
+            let to = match kind {
+                // What a stage of the pipeline fetches is fetched ahead: nobody waits for it.
+                OpKind::InputStage => {
+                    ahead_until = end;
+                    continue;
+                }
+                OpKind::InputWait => &mut out.input,
+                OpKind::Compile => &mut out.compile,
+                OpKind::Save => &mut out.output,
+                OpKind::PythonOp => &mut out.python,
+                _ => continue,
+            };
+            extend(to, (start, end));
+        }
+        out
+    }
+}
+
+/// The time of one device by category: disjoint sets.
+struct Shares {
+    sets: [Vec<Span>; 9],
+}
+
+impl Shares {
+    fn new(device: &DeviceTime, host: &HostTime) -> Shares {
+        let mut taken: Vec<Span> = Vec::new();
+        let mut take = |set: &[Span]| {
+            let own = if taken.is_empty() { set.to_vec() } else { subtract(set, &taken) };
+            if !own.is_empty() {
+                let mut all = std::mem::take(&mut taken);
+                all.extend_from_slice(&own);
+                taken = union(all);
+            }
+            own
+        };
+        let compute = take(&device.compute);
+        let collective = take(&device.collective);
+        let transfer_in = take(&device.copy_in);
+        let transfer_out = take(&device.copy_out);
+        let infeed = take(&device.infeed);
+        let mut input = subtract(&host.input, &taken);
+        input.extend_from_slice(&infeed);
+        Shares {
+            sets: [
+                union(input),
+                transfer_in,
+                subtract(&host.compile, &taken),
+                subtract(&host.python, &taken),
+                subtract(&host.runtime, &taken),
+                compute,
+                collective,
+                transfer_out,
+                subtract(&host.output, &taken),
+            ],
+        }
+    }
+
+    fn row(&self, step: &Step, device: &str) -> StepTime {
+        let mut ps = [0; 9];
+        for (ps, set) in ps.iter_mut().zip(&self.sets) {
+            *ps = covered(step.span(), set);
+        }
+        let [input, transfer_in, compile, python, runtime, compute, collective, transfer_out, output] =
+            ps;
+        StepTime {
+            host: step.host.clone(),
+            step: step.step,
+            device: device.to_owned(),
+            dur_ps: step.dur_ps,
+            input_ps: input,
+            transfer_in_ps: transfer_in,
+            compile_ps: compile,
+            python_ps: python,
+            runtime_ps: runtime,
+            compute_ps: compute,
+            collective_ps: collective,
+            transfer_out_ps: transfer_out,
+            output_ps: output,
+            idle_ps: step.dur_ps - ps.iter().sum::<i64>(),
+            counts: step.counts(),
+        }
+    }
+}
+
+/// Saving is more than its ops: walking the objects, writing and deleting files in Python.
+///
+/// Host time that steps with a save have beyond what the others typically have belongs to the
+/// save. Without steps to compare with, nothing is moved.
+fn give_saving_its_host_work(rows: &mut [StepTime], device: &str) {
+    let columns: [fn(&mut StepTime) -> &mut i64; 2] =
+        [|it| &mut it.python_ps, |it| &mut it.runtime_ps];
+    for column in columns {
+        let mut others: Vec<i64> = rows
+            .iter_mut()
+            .filter(|it| it.device == device && it.output_ps == 0 && it.counts)
+            .map(|it| *column(it))
+            .collect();
+        if others.len() < 2 {
+            continue;
+        }
+        let Some(typical) = median(&mut others) else { continue };
+        for row in rows.iter_mut().filter(|it| it.device == device && it.output_ps > 0) {
+            let beyond = (*column(row) - typical).max(0);
+            *column(row) -= beyond;
+            row.output_ps += beyond;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trace::testing::draw;
+
+    use super::{CATEGORIES, StepTime};
+    use crate::Tables;
+
+    /// The categories of the first step that are not zero, in µs.
+    fn check(picture: &str, expected: &[(&str, i64)]) {
+        let tables = Tables::new(Arc::new(draw(picture)));
+        let rows = tables.get::<StepTime>();
+        let row = rows.first().expect("a step");
+        let found: Vec<(&str, i64)> = CATEGORIES
+            .iter()
+            .map(|(name, of)| (*name, of(row) / 1_000_000))
+            .filter(|it| it.1 != 0)
+            .collect();
+        assert_eq!(found, expected);
+        let total: i64 = CATEGORIES.iter().map(|(_, of)| of(row)).sum();
+        assert_eq!(total, row.dur_ps, "categories add to the step");
+    }
+
+    #[test]
+    fn host_decides_where_the_device_does_nothing() {
+        check(
+            "
+            host/python: train#1 0..95, IteratorGetNext 0..30, cuLaunchKernel 32..40, train#2 100..195
+            gpu0/stream7: matmul 40..70, ncclAllReduce 60..90, MemcpyH2D 20..25
+            ",
+            &[
+                ("input", 25),
+                ("transfer_in", 5),
+                ("python", 12),
+                ("runtime", 8),
+                ("compute", 30),
+                ("collective", 20),
+            ],
+        );
+    }
+
+    #[test]
+    fn streams_are_united_not_added() {
+        check(
+            "
+            host/python: train#1 0..100, train#2 100..200
+            gpu0/stream1: a 0..60
+            gpu0/stream2: b 40..80, MemcpyD2H 70..90
+            ",
+            &[("python", 10), ("compute", 80), ("transfer_out", 10)],
+        );
+    }
+
+    #[test]
+    fn without_accelerator_ops_compute_and_the_pipeline_does_not() {
+        check(
+            "
+            host/python: train#1 0..100, EagerExecute 10..90, train#2 100..200
+            host/tf_Compute/1: x/MatMul:MatMul 50..80
+            host/tf_data_iterator_get_next/2: IteratorGetNextOp::DoCompute 12..48
+            host/tf_data_private/3: y/Decode:Decode 12..48
+            ",
+            &[("input", 36), ("python", 20), ("runtime", 14), ("compute", 30)],
+        );
+    }
+
+    #[test]
+    fn a_gap_in_a_thread_that_is_not_python_stays_unexplained() {
+        check("host/worker: train#1 0..40, train#2 100..140", &[("idle", 100)]);
+    }
+}

@@ -1,0 +1,131 @@
+//! Opens a path and answers questions about what is there.
+//!
+//! ```text
+//! path ─discover─▶ files of one run ─map, unzip─▶ sources ─▶ trace ─▶ tables
+//! ```
+//!
+//! Nothing is ever written beside the user's files.
+
+mod discover;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use analyses::Tables;
+use sources::{Bytes, Input, SourceError};
+use trace::{NoteKind, TraceBuilder};
+
+pub use discover::Run;
+
+/// One run, opened.
+#[derive(Debug)]
+pub struct Session {
+    pub run: Run,
+    tables: Tables,
+}
+
+/// Why a path could not be opened. The path comes last.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("there is no such file or folder\n  path: {}", path.display())]
+    Missing { path: PathBuf },
+    #[error(
+        "no profile in this folder\n  hint: a profile is a file *.xplane.pb, mostly below \
+         plugins/profile/<run>; Keras puts that below train/\n  path: {}",
+        path.display()
+    )]
+    NoProfile { path: PathBuf },
+    #[error("{source}\n  file: {}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("{source}\n  file: {}", path.display())]
+    Source { path: PathBuf, source: SourceError },
+}
+
+/// How far opening has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress<'a> {
+    Reading { file: &'a Path, bytes: u64 },
+    /// All files are read: sorting, nesting, joining.
+    Sorting,
+}
+
+impl Session {
+    /// Opens a file, a run folder or a log folder; of several runs the newest.
+    pub fn open(path: &Path) -> Result<Session, OpenError> {
+        Session::open_with(path, &|_| ())
+    }
+
+    pub fn open_with(path: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Session, OpenError> {
+        let run = Run::find(path)?;
+        let mut out = TraceBuilder::new();
+        let mut first_error = None;
+        let mut read_any = false;
+        for file in &run.files {
+            match read_file(file, &mut out, progress) {
+                Ok(()) => read_any = true,
+                Err(error) => {
+                    // One host's broken file must not hide the others.
+                    out.note(NoteKind::UnreadableFile, || {
+                        error.to_string().lines().next().unwrap_or_default().to_owned()
+                    });
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        if let Some(error) = first_error.filter(|_| !read_any) {
+            return Err(error);
+        }
+        progress(Progress::Sorting);
+        Ok(Session { run, tables: Tables::new(Arc::new(out.finish())) })
+    }
+
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    pub fn trace(&self) -> &trace::Trace {
+        self.tables.trace()
+    }
+}
+
+fn read_file(
+    path: &Path,
+    out: &mut TraceBuilder,
+    progress: &dyn Fn(Progress<'_>),
+) -> Result<(), OpenError> {
+    let io_error = |source| OpenError::Io { path: path.to_owned(), source };
+    let bytes = load(path).map_err(io_error)?;
+    progress(Progress::Reading { file: path, bytes: (*bytes).as_ref().len() as u64 });
+    let input = Input { bytes, path };
+    sources::read(&input, out)
+        .map(|_| ())
+        .map_err(|source| OpenError::Source { path: path.to_owned(), source })
+}
+
+/// A file's bytes: mapped, or unzipped into memory.
+fn load(path: &Path) -> io::Result<Bytes> {
+    let file = File::open(path)?;
+    if file.metadata()?.len() == 0 {
+        // An empty file cannot be mapped.
+        return Ok(Arc::new(Vec::new()));
+    }
+    let mapped = map(&file)?;
+    if mapped.starts_with(&[0x1F, 0x8B]) {
+        let mut bytes = Vec::new();
+        flate2::read::MultiGzDecoder::new(&mapped[..]).read_to_end(&mut bytes)?;
+        return Ok(Arc::new(bytes));
+    }
+    Ok(Arc::new(mapped))
+}
+
+#[expect(
+    unsafe_code,
+    reason = "a mapping is undefined if the file changes under it; profiles are written once, and \
+              copying them would cost their size in memory"
+)]
+fn map(file: &File) -> io::Result<memmap2::Mmap> {
+    // SAFETY: the file is only read; see the reason above.
+    unsafe { memmap2::Mmap::map(file) }
+}

@@ -1,0 +1,94 @@
+//! Bytes in, trace out: one file per format, each with its own sniff.
+//!
+//! No bytes, however broken, make a source panic: damage becomes notes, and an error means that
+//! nothing useful could be read.
+
+mod wire;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use trace::TraceBuilder;
+
+/// Bytes that live as long as the trace: arguments stay in them.
+pub type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Reads one file format into the canonical trace.
+pub trait Source: Sync {
+    fn name(&self) -> &'static str;
+    /// Whether these are the first bytes of such a file. No other source may agree.
+    fn sniff(&self, head: &[u8]) -> bool;
+    /// Reads all of `input`. Damage inside the file becomes notes; an error means
+    /// nothing useful could be read.
+    fn read(&self, input: &Input<'_>, out: &mut TraceBuilder) -> Result<(), SourceError>;
+}
+
+/// One file: mapped or decompressed bytes, and where they came from.
+#[derive(Clone)]
+pub struct Input<'a> {
+    pub bytes: Bytes,
+    pub path: &'a Path,
+}
+
+impl std::fmt::Debug for Input<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Input({}, {} bytes)", self.path.display(), (*self.bytes).as_ref().len())
+    }
+}
+
+/// Why nothing could be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error("the file is empty\n  hint: was the job killed before the profiler stopped?")]
+    Empty,
+    #[error("no known profile format begins like this\n  hint: readable are: {known}")]
+    UnknownFormat { known: String },
+    #[error("{what}\n  reader: {reader}")]
+    Broken { reader: &'static str, what: String },
+}
+
+/// Every source. The list is the `mod` line and the registration.
+macro_rules! registry {
+    ($($module:ident :: $source:ident),* $(,)?) => {
+        $(pub mod $module;)*
+        pub static ALL: &[&dyn Source] = &[$(&$module::$source),*];
+    };
+}
+
+registry![xplane::XPlane];
+
+/// Reads one file with the source that knows it.
+pub fn read(input: &Input<'_>, out: &mut TraceBuilder) -> Result<&'static str, SourceError> {
+    let bytes = (*input.bytes).as_ref();
+    if bytes.is_empty() {
+        return Err(SourceError::Empty);
+    }
+    let head = &bytes[..bytes.len().min(4096)];
+    let Some(source) = ALL.iter().find(|it| it.sniff(head)) else {
+        let known = ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
+        return Err(SourceError::UnknownFormat { known });
+    };
+    source.read(input, out)?;
+    Ok(source.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ALL;
+
+    #[test]
+    fn every_file_is_registered() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|it| it.unwrap().path())
+            .filter(|it| it.extension().is_some())
+            .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
+            .filter(|it| !["lib", "wire"].contains(&it.as_str()))
+            .collect();
+        files.sort();
+        let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();
+        names.sort_unstable();
+        assert_eq!(files, names);
+    }
+}

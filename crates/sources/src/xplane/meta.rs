@@ -1,0 +1,446 @@
+//! A plane's metadata: names of events and stats, and what the reader does with each stat.
+
+use std::ops::Range;
+
+use hashbrown::HashMap;
+use trace::{Detail, FactValue, KernelShape, NoteKind, StrId, TraceBuilder};
+
+use super::{Plane, lossy};
+use crate::wire::{Fields, Value, varint};
+
+/// What becomes of a stat while events are read; all stats can be asked for later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Lift {
+    #[default]
+    No,
+    /// Many events share its value: kept once, as a detail.
+    Detail,
+    Correlation,
+    StepNumber,
+    Root,
+    FunctionId,
+    ProducerType,
+    Producer,
+    ConsumerType,
+    Consumer,
+}
+
+impl Lift {
+    fn of(stat: &str) -> Lift {
+        match stat {
+            "tf_op" | "annotation" | "level 0" | "name" | "hlo_op" | "hlo_module"
+            | "hlo_category" | "program_id" | "kernel_details" | "memcpy_details" | "is_func"
+            | "tf_function_call" | "cuda_graph_id" | "cuda_graph_exec_id" | "_a" => Lift::Detail,
+            "correlation_id" => Lift::Correlation,
+            "step_num" => Lift::StepNumber,
+            "_r" => Lift::Root,
+            "id" => Lift::FunctionId,
+            "_pt" => Lift::ProducerType,
+            "_p" => Lift::Producer,
+            "_ct" => Lift::ConsumerType,
+            "_c" => Lift::Consumer,
+            _ => Lift::No,
+        }
+    }
+}
+
+/// Events whose other stats matter, told by their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Special {
+    #[default]
+    No,
+    /// Its `id` is the function it calls.
+    CallsFunction,
+    /// Its `id` is the function it runs.
+    RunsFunction,
+    Allocation,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct EventMeta {
+    pub name: u32,
+    pub special: Special,
+    /// Not 0 where the metadata itself carries stats to keep: its id, mixed.
+    pub base: u64,
+}
+
+/// Metadata id → row; ids are mostly small, so a plain array does.
+#[derive(Debug)]
+pub enum IdMap {
+    Dense(Vec<u32>),
+    Sparse(HashMap<u64, u32>),
+}
+
+impl IdMap {
+    fn new(ids: &[u64]) -> IdMap {
+        let high = ids.iter().copied().max().unwrap_or(0);
+        if high <= ids.len() as u64 * 4 + 1024 {
+            let mut rows = vec![u32::MAX; high as usize + 1];
+            for (row, &id) in ids.iter().enumerate() {
+                rows[id as usize] = row as u32;
+            }
+            IdMap::Dense(rows)
+        } else {
+            IdMap::Sparse(ids.iter().enumerate().map(|(row, &id)| (id, row as u32)).collect())
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, id: u64) -> Option<usize> {
+        let row = match self {
+            IdMap::Dense(rows) => usize::try_from(id).ok().and_then(|it| rows.get(it)),
+            IdMap::Sparse(rows) => rows.get(&id),
+        };
+        row.copied().filter(|&it| it != u32::MAX).map(|it| it as usize)
+    }
+}
+
+#[derive(Debug)]
+pub struct PlaneMeta {
+    pub event_ids: IdMap,
+    pub events: Vec<EventMeta>,
+    /// Stats that stand for all events of a name.
+    event_stats: Vec<Vec<Range<usize>>>,
+    pub stat_ids: IdMap,
+    pub lifts: Vec<Lift>,
+    stat_names: Vec<String>,
+    pub facts: Vec<(String, FactValue)>,
+    /// Compiled programs: name and bytes.
+    pub programs: Vec<(String, Range<usize>)>,
+    /// Stands in where an event's metadata is missing.
+    pub unnamed: u32,
+}
+
+/// One stat as it stands in the file.
+#[derive(Debug, Clone, Copy)]
+pub struct Stat<'a> {
+    pub id: u64,
+    pub value: StatValue<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum StatValue<'a> {
+    None,
+    Double(f64),
+    Int(u64),
+    Text(&'a [u8]),
+    Bytes(&'a [u8]),
+    /// The value is the name of another stat.
+    Ref(u64),
+}
+
+impl<'a> Stat<'a> {
+    pub fn read(bytes: &'a [u8]) -> Option<Stat<'a>> {
+        let mut stat = Stat { id: 0, value: StatValue::None };
+        let mut fields = Fields::new(bytes);
+        while let Some(field) = fields.next().ok()? {
+            match (field.number, field.value) {
+                (1, Value::Varint(id)) => stat.id = id,
+                (2, Value::Fixed64(bits)) => stat.value = StatValue::Double(f64::from_bits(bits)),
+                (3 | 4, Value::Varint(it)) => stat.value = StatValue::Int(it),
+                (5, Value::Bytes(it)) => stat.value = StatValue::Text(it),
+                (6, Value::Bytes(it)) => stat.value = StatValue::Bytes(it),
+                (7, Value::Varint(it)) => stat.value = StatValue::Ref(it),
+                _ => (),
+            }
+        }
+        Some(stat)
+    }
+}
+
+impl PlaneMeta {
+    pub fn read(bytes: &[u8], plane: &Plane, out: &mut TraceBuilder) -> PlaneMeta {
+        let mut stat_ids = Vec::with_capacity(plane.stat_metadata.len());
+        let mut stat_names = Vec::with_capacity(plane.stat_metadata.len());
+        for entry in &plane.stat_metadata {
+            let (id, mut name) = (map_key(&bytes[entry.clone()]), String::new());
+            if let Some(value) = map_value(bytes, entry) {
+                each_field(&bytes[value], |number, value| {
+                    if let (2, Value::Bytes(text)) = (number, value) {
+                        name = lossy(text);
+                    }
+                });
+            }
+            stat_ids.push(id);
+            stat_names.push(name);
+        }
+        let lifts = stat_names.iter().map(|it| Lift::of(it)).collect();
+
+        let mut meta = PlaneMeta {
+            event_ids: IdMap::Dense(Vec::new()),
+            events: Vec::with_capacity(plane.event_metadata.len()),
+            event_stats: Vec::with_capacity(plane.event_metadata.len()),
+            stat_ids: IdMap::new(&stat_ids),
+            lifts,
+            stat_names,
+            facts: Vec::new(),
+            programs: Vec::new(),
+            unnamed: out.text("(unnamed)").0,
+        };
+        let mut event_ids = Vec::with_capacity(plane.event_metadata.len());
+        for entry in &plane.event_metadata {
+            event_ids.push(map_key(&bytes[entry.clone()]));
+            meta.read_event(bytes, map_value(bytes, entry).unwrap_or(0..0), out);
+        }
+        meta.event_ids = IdMap::new(&event_ids);
+        for stat in &plane.stats {
+            if let Some(fact) = Stat::read(&bytes[stat.clone()]).map(|it| meta.resolve(it)) {
+                meta.facts.push(fact);
+            }
+        }
+        meta
+    }
+
+    fn read_event(&mut self, bytes: &[u8], value: Range<usize>, out: &mut TraceBuilder) {
+        let (mut id, mut name, mut display): (u64, &[u8], &[u8]) = (0, b"", b"");
+        let mut stats = Vec::new();
+        let mut fields = Fields::new(&bytes[value.clone()]);
+        while let Ok(Some(field)) = fields.next() {
+            match (field.number, field.value) {
+                (1, Value::Varint(it)) => id = it,
+                (2, Value::Bytes(it)) => name = it,
+                (4, Value::Bytes(it)) => display = it,
+                (5, Value::Bytes(it)) => {
+                    let end = value.start + fields.position();
+                    stats.push(end - it.len()..end);
+                }
+                _ => (),
+            }
+        }
+        // Compiled ops have their whole text as name and a short one for display.
+        let shown = if display.is_empty() { name } else { display };
+        if std::str::from_utf8(shown).is_err() {
+            out.note(NoteKind::BadText, || format!("event name {:?}", lossy(shown)));
+        }
+        let shown = lossy(shown);
+        let mut keeps = false;
+        for range in &stats {
+            let Some(stat) = Stat::read(&bytes[range.clone()]) else { continue };
+            keeps |= self.lift(stat.id) == Lift::Detail;
+            if let StatValue::Bytes(program) = stat.value
+                && self.stat_name(stat.id).eq_ignore_ascii_case("hlo proto")
+            {
+                let start = program.as_ptr() as usize - bytes.as_ptr() as usize;
+                self.programs.push((shown.clone(), start..start + program.len()));
+            }
+        }
+        let special = match shown.as_str() {
+            "MemoryAllocation" | "MemoryDeallocation" => Special::Allocation,
+            "ExecutorState::Process" => Special::RunsFunction,
+            "FunctionRun" => Special::CallsFunction,
+            it if it.starts_with("InstantiatedCapturedFunction::") => Special::CallsFunction,
+            _ => Special::No,
+        };
+        let base = if keeps { super::decode::mix(id, 0x6d65_7461) | 1 } else { 0 };
+        self.events.push(EventMeta { name: out.text(&shown).0, special, base });
+        self.event_stats.push(stats);
+    }
+
+    #[inline]
+    pub fn lift(&self, stat: u64) -> Lift {
+        self.stat_ids.get(stat).map_or(Lift::No, |it| self.lifts[it])
+    }
+
+    fn stat_name(&self, stat: u64) -> &str {
+        self.stat_ids.get(stat).map_or("", |it| self.stat_names[it].as_str())
+    }
+
+    pub fn fact(&self, key: &str) -> Option<&FactValue> {
+        self.facts.iter().find(|it| it.0 == key).map(|it| &it.1)
+    }
+
+    /// A stat with its name, references followed.
+    fn resolve(&self, stat: Stat<'_>) -> (String, FactValue) {
+        let value = match stat.value {
+            StatValue::None => FactValue::Text(String::new()),
+            StatValue::Double(it) => FactValue::Float(it),
+            StatValue::Int(it) => FactValue::Int(it as i64),
+            StatValue::Text(it) => FactValue::Text(lossy(it)),
+            StatValue::Bytes(it) => FactValue::Text(format!("{} bytes", it.len())),
+            StatValue::Ref(it) => FactValue::Text(self.stat_name(it).to_owned()),
+        };
+        let name = match self.stat_name(stat.id) {
+            "" => format!("stat {}", stat.id),
+            name => name.to_owned(),
+        };
+        (name, value)
+    }
+
+    /// All arguments of the event whose message begins at `at`: its name's, then its own.
+    pub fn args(&self, bytes: &[u8], at: usize) -> Vec<(String, FactValue)> {
+        self.stats(bytes, at).into_iter().map(|it| self.resolve(it)).collect()
+    }
+
+    fn stats<'a>(&self, bytes: &'a [u8], at: usize) -> Vec<Stat<'a>> {
+        let Some(event) = message_at(bytes, at) else { return Vec::new() };
+        let mut stats = Vec::new();
+        let mut own = Vec::new();
+        each_field(event, |number, value| match (number, value) {
+            (1, Value::Varint(id)) => {
+                if let Some(row) = self.event_ids.get(id) {
+                    let ranges = self.event_stats[row].iter();
+                    stats.extend(ranges.filter_map(|it| Stat::read(&bytes[it.clone()])));
+                }
+            }
+            (4, Value::Bytes(stat)) => own.extend(Stat::read(stat)),
+            _ => (),
+        });
+        stats.extend(own);
+        stats
+    }
+
+    /// What is kept of an event's stats once for all events like it.
+    pub fn detail(&self, bytes: &[u8], at: usize, out: &mut TraceBuilder) -> Detail {
+        let mut detail = Detail::default();
+        let mut name = None;
+        let mut annotation = None;
+        for stat in self.stats(bytes, at) {
+            if self.lift(stat.id) != Lift::Detail {
+                continue;
+            }
+            let (key, value) = self.resolve(stat);
+            let text = |out: &mut TraceBuilder| match &value {
+                FactValue::Text(it) if it.is_empty() => None,
+                it => Some(out.text(&it.to_string())),
+            };
+            let number = match &value {
+                FactValue::Int(it) => Some(*it),
+                FactValue::Text(it) => it.parse().ok(),
+                FactValue::Float(_) => None,
+            };
+            match key.as_str() {
+                "tf_op" => detail.op = text(out),
+                "annotation" | "level 0" => {
+                    // `scope/op:Type#shape=(…)#`, outer annotations first.
+                    let whole = value.to_string();
+                    let op = whole.split("::").next().and_then(|it| it.split('#').next());
+                    annotation = op.filter(|it| !it.is_empty()).map(|it| out.text(it));
+                }
+                "name" => name = text(out),
+                "hlo_op" => detail.hlo_op = text(out),
+                "hlo_module" => detail.hlo_module = text(out),
+                "hlo_category" => detail.hlo_category = text(out),
+                "program_id" => detail.program_id = number,
+                "kernel_details" => detail.kernel = Some(kernel_shape(&value.to_string())),
+                "memcpy_details" => detail.copy_bytes = copy_bytes(&value.to_string()),
+                "is_func" => detail.calls_function = number.map(|it| it != 0),
+                "tf_function_call" => {
+                    detail.traced = Some(value.to_string().starts_with("traced"));
+                }
+                "cuda_graph_id" | "cuda_graph_exec_id" => detail.in_graph = number != Some(0),
+                "_a" => detail.overlaps = number != Some(0),
+                _ => (),
+            }
+        }
+        detail.op = detail.op.or(annotation);
+        // JAX puts the framework's op beside a module whose `tf_op` only says "XlaModule:".
+        if let Some(name) = name
+            && detail.hlo_op.is_some()
+            && detail.op.is_none_or(|it: StrId| out.strings().get(it) == "XlaModule:")
+        {
+            detail.op = Some(name);
+        }
+        detail
+    }
+}
+
+/// Three generations: `regs:38 shm:0 grid:160,1,1 block:1024,1,1` (2020), `regs static_shared
+/// dynamic_shared grid block occ_pct` (NVIDIA), `grid block private_mem group_mem occ_pct` (AMD).
+fn kernel_shape(text: &str) -> KernelShape {
+    let mut shape = KernelShape::default();
+    for token in text.split_whitespace() {
+        let Some((key, value)) = token.split_once(':') else { continue };
+        let number = value.parse::<u64>().ok();
+        let triple = || {
+            let mut out = [0; 3];
+            for (to, part) in out.iter_mut().zip(value.split(',')) {
+                *to = part.parse().unwrap_or(0);
+            }
+            out
+        };
+        match key {
+            "regs" => shape.registers = number,
+            "static_shared" | "shm" | "group_mem" => shape.static_shared_bytes = number,
+            "dynamic_shared" => shape.dynamic_shared_bytes = number,
+            "grid" => shape.grid = triple(),
+            "block" => shape.block = triple(),
+            "occ_pct" => {
+                let percent = value.parse::<f64>().ok().filter(|it| (0.0..=100.0).contains(it));
+                // AMD's profiler writes 0 for "not known"; no kernel runs at 0 %.
+                shape.occupancy_ppm =
+                    percent.filter(|&it| it > 0.0).map(|it| (it * 10_000.0).round() as u32);
+            }
+            _ => (),
+        }
+    }
+    shape
+}
+
+/// `size:112 dest:4 async:0`, with or without `kind…:` before it.
+fn copy_bytes(text: &str) -> Option<u64> {
+    text.split_whitespace().find_map(|it| it.strip_prefix("size:")).and_then(|it| it.parse().ok())
+}
+
+fn each_field<'a>(message: &'a [u8], mut each: impl FnMut(u32, Value<'a>)) {
+    let mut fields = Fields::new(message);
+    while let Ok(Some(field)) = fields.next() {
+        each(field.number, field.value);
+    }
+}
+
+/// The length-delimited message whose length stands at `at`.
+fn message_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
+    let (len, len_len) = varint(bytes, at)?;
+    let start = at.checked_add(len_len)?;
+    bytes.get(start..start.checked_add(usize::try_from(len).ok()?)?)
+}
+
+fn map_key(entry: &[u8]) -> u64 {
+    let mut key = 0;
+    each_field(entry, |number, value| {
+        if let (1, Value::Varint(it)) = (number, value) {
+            key = it;
+        }
+    });
+    key
+}
+
+fn map_value(bytes: &[u8], entry: &Range<usize>) -> Option<Range<usize>> {
+    let mut fields = Fields::new(&bytes[entry.clone()]);
+    let mut found = None;
+    while let Ok(Some(field)) = fields.next() {
+        if let (2, Value::Bytes(value)) = (field.number, field.value) {
+            let end = entry.start + fields.position();
+            found = Some(end - value.len()..end);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{copy_bytes, kernel_shape};
+
+    #[test]
+    fn all_dialects_of_launch_details() {
+        let nvidia = kernel_shape(
+            "regs:32 static_shared:128 dynamic_shared:0 grid:16,2,1 block:256,1,1 occ_pct:62.5",
+        );
+        assert_eq!(nvidia.registers, Some(32));
+        assert_eq!(nvidia.static_shared_bytes, Some(128));
+        assert_eq!((nvidia.grid, nvidia.block), ([16, 2, 1], [256, 1, 1]));
+        assert_eq!(nvidia.occupancy_ppm, Some(625_000));
+        let old = kernel_shape("regs:38 shm:49152 grid:160,1,1 block:1024,1,1");
+        assert_eq!((old.registers, old.static_shared_bytes), (Some(38), Some(49152)));
+        let amd = kernel_shape(" grid:8,32,1 block:256,1,1 private_mem:0 group_mem:12800 occ_pct:0");
+        assert_eq!((amd.registers, amd.static_shared_bytes), (None, Some(12800)));
+        assert_eq!(amd.occupancy_ppm, None, "0 means not known");
+
+        assert_eq!(copy_bytes("size:112 dest:4 async:0"), Some(112));
+        assert_eq!(copy_bytes("kind:Unknown size:7 dest:512 async:1"), Some(7));
+        assert_eq!(copy_bytes("kind_src:pageable kind_dst:device size:9 dest:0"), Some(9));
+        assert_eq!(copy_bytes("dest:0"), None);
+    }
+}

@@ -1,0 +1,711 @@
+//! Makes a [`Trace`] of what sources say.
+//!
+//! A source reserves rows per track and fills columns in parallel, or pushes single events; it
+//! says correlation keys and leaves the rest to [`TraceBuilder::finish`], which sorts, nests,
+//! classifies and joins. No source does that by hand.
+
+use std::hash::BuildHasher;
+use std::ops::Range;
+
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use rayon::prelude::*;
+
+use crate::{
+    ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId, Events, Fact,
+    FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, StrId, Strings, Time, Trace,
+    Track, TrackId, TrackKind,
+};
+
+/// A row that a source reserved and could not fill.
+const DEAD: u32 = u32::MAX;
+
+/// Collects what sources say about one run.
+#[derive(Default)]
+pub struct TraceBuilder {
+    origin_unix_ns: Option<i64>,
+    window: Option<Dur>,
+    strings: Strings,
+    text_lookup: HashTable<StrId>,
+    hasher: DefaultHashBuilder,
+    tracks: Vec<Track>,
+    track_lookup: HashMap<(Option<TrackId>, TrackKind, StrId), TrackId>,
+    segments: Vec<(TrackId, Range<u32>)>,
+    // Plain integers until `finish`: only those come from the system as zeroed pages, for free.
+    name: Vec<u32>,
+    start: Vec<i64>,
+    dur: Vec<i64>,
+    detail: Vec<u32>,
+    args_at: Vec<u64>,
+    details: Vec<Detail>,
+    departs: Vec<Keys>,
+    arrives: Vec<Keys>,
+    numbers: Vec<Number>,
+    counters: Vec<Counter>,
+    facts: Vec<Fact>,
+    blobs: Vec<Blob>,
+    sources: Vec<Box<dyn ArgSource>>,
+    notes: Vec<Note>,
+}
+
+/// Correlation keys of one kind from one source; keys of different scopes never meet.
+#[derive(Debug)]
+pub struct Keys {
+    pub kind: EdgeKind,
+    pub scope: u32,
+    pub batch: KeyBatch,
+}
+
+/// Keys and the rows that carry them. Profilers count their keys up, so most lie near the first
+/// and cost eight bytes an entry.
+#[derive(Debug, Default)]
+pub struct KeyBatch {
+    base: Option<u64>,
+    near: Vec<(u32, u32)>,
+    far: Vec<(u64, u32)>,
+}
+
+impl KeyBatch {
+    pub fn push(&mut self, key: u64, row: u32) {
+        // Below the first key too: threads take numbers from one counter in turn.
+        let base = *self.base.get_or_insert(key.saturating_sub(1 << 31));
+        match u32::try_from(key.wrapping_sub(base)) {
+            Ok(offset) => self.near.push((offset, row)),
+            Err(_) => self.far.push((key, row)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.base.is_none()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let base = self.base.unwrap_or(0);
+        let near = self.near.iter().map(move |&(key, row)| (base + u64::from(key), row));
+        near.chain(self.far.iter().copied())
+    }
+}
+
+/// Reserved rows, to be filled in any order and on any thread.
+#[derive(Debug)]
+pub struct ColumnsMut<'a> {
+    /// [`StrId`]s.
+    pub name: &'a mut [u32],
+    /// Picoseconds, as [`Time`].
+    pub start: &'a mut [i64],
+    /// Picoseconds, as [`Dur`].
+    pub dur: &'a mut [i64],
+    /// [`DetailId`]s.
+    pub detail: &'a mut [u32],
+    /// By [`Args::place`].
+    pub args: &'a mut [u64],
+}
+
+impl<'a> ColumnsMut<'a> {
+    /// The first `n` rows, and the others.
+    pub fn split(self, n: usize) -> (ColumnsMut<'a>, ColumnsMut<'a>) {
+        let n = n.min(self.name.len());
+        let (name, name_rest) = self.name.split_at_mut(n);
+        let (start, start_rest) = self.start.split_at_mut(n);
+        let (dur, dur_rest) = self.dur.split_at_mut(n);
+        let (detail, detail_rest) = self.detail.split_at_mut(n);
+        let (args, args_rest) = self.args.split_at_mut(n);
+        (
+            ColumnsMut { name, start, dur, detail, args },
+            ColumnsMut {
+                name: name_rest,
+                start: start_rest,
+                dur: dur_rest,
+                detail: detail_rest,
+                args: args_rest,
+            },
+        )
+    }
+
+    /// Gives up the rows from `from` on: they were reserved for events that could not be read.
+    pub fn give_up(&mut self, from: usize) {
+        if let Some(rows) = self.name.get_mut(from..) {
+            rows.fill(DEAD);
+        }
+    }
+}
+
+impl TraceBuilder {
+    pub fn new() -> TraceBuilder {
+        TraceBuilder { details: vec![Detail::default()], ..TraceBuilder::default() }
+    }
+
+    /// The id of a text, the same for the same text.
+    pub fn text(&mut self, text: &str) -> StrId {
+        let Self { strings, text_lookup, hasher, .. } = self;
+        let entry = text_lookup.entry(
+            hasher.hash_one(text),
+            |&it| strings.get(it) == text,
+            |&it| hasher.hash_one(strings.get(it)),
+        );
+        match entry {
+            Entry::Occupied(it) => *it.get(),
+            Entry::Vacant(it) => {
+                let id = StrId(strings.len() as u32);
+                it.insert(id);
+                strings.push(text)
+            }
+        }
+    }
+
+    pub fn strings(&self) -> &Strings {
+        &self.strings
+    }
+
+    /// The track of this name below `parent`, made where it is new.
+    pub fn track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> TrackId {
+        let name = self.text(name);
+        *self.track_lookup.entry((parent, kind, name)).or_insert_with(|| {
+            self.tracks.push(Track { parent, kind, name, events: 0..0 });
+            TrackId((self.tracks.len() - 1) as u32)
+        })
+    }
+
+    /// Another track even where one of this name exists: two threads may share a name.
+    pub fn new_track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> TrackId {
+        let name = self.text(name);
+        self.tracks.push(Track { parent, kind, name, events: 0..0 });
+        TrackId((self.tracks.len() - 1) as u32)
+    }
+
+    /// Adds one event.
+    pub fn event(&mut self, track: TrackId, name: &str, start: Time, dur: Dur) -> EventId {
+        let name = self.text(name);
+        let row = self.reserve(track, 1).start;
+        if let Some(last) = self.name.last_mut() {
+            *last = name.0;
+        }
+        if let Some(last) = self.start.last_mut() {
+            *last = start.0;
+        }
+        if let Some(last) = self.dur.last_mut() {
+            *last = dur.0;
+        }
+        EventId(row)
+    }
+
+    pub fn describe(&mut self, event: EventId, detail: Detail) {
+        let id = self.detail(detail);
+        if let Some(it) = self.detail.get_mut(event.row()) {
+            *it = id.0;
+        }
+    }
+
+    pub fn detail(&mut self, detail: Detail) -> DetailId {
+        self.details.push(detail);
+        DetailId((self.details.len() - 1) as u32)
+    }
+
+    /// Makes room for `n` events on a track; they are filled through [`Self::columns`].
+    ///
+    /// Fewer rows than asked for come back where a trace cannot hold more.
+    pub fn reserve(&mut self, track: TrackId, n: usize) -> Range<u32> {
+        self.reserve_all(&[(track, n)])
+    }
+
+    /// Makes room on many tracks at once, in their order.
+    pub fn reserve_all(&mut self, runs: &[(TrackId, usize)]) -> Range<u32> {
+        let from = self.name.len();
+        let asked = runs.iter().fold(0_usize, |sum, it| sum.saturating_add(it.1));
+        let room = (NO_ROW as usize).saturating_sub(from);
+        if asked > room {
+            self.note_many(NoteKind::TooManyEvents, (asked - room) as u64, || {
+                format!("a trace holds at most {NO_ROW} events")
+            });
+        }
+        let to = from + asked.min(room);
+        if from == 0 {
+            self.name = vec![0; to];
+            self.start = vec![0; to];
+            self.dur = vec![0; to];
+            self.detail = vec![0; to];
+            self.args_at = vec![0; to];
+        } else {
+            self.name.resize(to, 0);
+            self.start.resize(to, 0);
+            self.dur.resize(to, 0);
+            self.detail.resize(to, 0);
+            self.args_at.resize(to, 0);
+        }
+        let mut at = from as u32;
+        for &(track, n) in runs {
+            let rows = at..at + n.min(to - at as usize) as u32;
+            at = rows.end;
+            match self.segments.last_mut() {
+                Some((last, range)) if *last == track && range.end == rows.start => {
+                    range.end = rows.end;
+                }
+                _ => self.segments.push((track, rows)),
+            }
+        }
+        from as u32..to as u32
+    }
+
+    /// The columns of reserved rows.
+    pub fn columns(&mut self, rows: Range<u32>) -> ColumnsMut<'_> {
+        let rows = rows.start as usize..rows.end as usize;
+        ColumnsMut {
+            name: &mut self.name[rows.clone()],
+            start: &mut self.start[rows.clone()],
+            dur: &mut self.dur[rows.clone()],
+            detail: &mut self.detail[rows.clone()],
+            args: &mut self.args_at[rows],
+        }
+    }
+
+    /// This event causes whatever arrives with the same key.
+    pub fn departs(&mut self, kind: EdgeKind, key: u64, event: EventId) {
+        push_key(&mut self.departs, kind, key, event);
+    }
+
+    pub fn arrives(&mut self, kind: EdgeKind, key: u64, event: EventId) {
+        push_key(&mut self.arrives, kind, key, event);
+    }
+
+    pub fn all_depart(&mut self, keys: Keys) {
+        if !keys.batch.is_empty() {
+            self.departs.push(keys);
+        }
+    }
+
+    pub fn all_arrive(&mut self, keys: Keys) {
+        if !keys.batch.is_empty() {
+            self.arrives.push(keys);
+        }
+    }
+
+    pub fn number(&mut self, event: EventId, key: NumberKey, value: i64) {
+        self.numbers.push(Number { event, key, value });
+    }
+
+    pub fn counter(&mut self, track: TrackId, time: Time, value: f64) {
+        self.counters.push(Counter { track, time, value });
+    }
+
+    pub fn fact(&mut self, track: TrackId, key: &str, value: FactValue) {
+        if !self.facts.iter().any(|it| it.track == track && it.key == key) {
+            self.facts.push(Fact { track, key: key.to_owned(), value });
+        }
+    }
+
+    pub fn blob(&mut self, blob: Blob) {
+        self.blobs.push(blob);
+    }
+
+    /// Takes the bytes that arguments stay in; answers their number for [`Args::place`].
+    pub fn source(&mut self, source: Box<dyn ArgSource>) -> u16 {
+        self.sources.push(source);
+        (self.sources.len() - 1) as u16
+    }
+
+    /// How many sources were taken so far: the number the next one gets.
+    pub fn next_source(&self) -> u16 {
+        self.sources.len() as u16
+    }
+
+    pub fn origin_unix_ns(&self) -> Option<i64> {
+        self.origin_unix_ns
+    }
+
+    pub fn set_origin_unix_ns(&mut self, origin: i64) {
+        self.origin_unix_ns = Some(origin);
+    }
+
+    /// The profiler was on at least until `end`.
+    pub fn extend_window(&mut self, end: Dur) {
+        self.window = self.window.max(Some(end));
+    }
+
+    /// Records something skipped or guessed. `first` is described only once.
+    pub fn note(&mut self, kind: NoteKind, first: impl FnOnce() -> String) {
+        self.note_many(kind, 1, first);
+    }
+
+    pub fn note_many(&mut self, kind: NoteKind, count: u64, first: impl FnOnce() -> String) {
+        match self.notes.iter_mut().find(|it| it.kind == kind) {
+            Some(note) => note.count += count,
+            None => self.notes.push(Note { kind, count, first: first() }),
+        }
+    }
+
+    /// Sorts, nests, classifies and joins.
+    pub fn finish(mut self) -> Trace {
+        let moved = self.settle_rows();
+        let parent = self.nest();
+        let edges = join(&self.departs, &self.arrives, &moved);
+        self.departs = Vec::new();
+        self.arrives = Vec::new();
+        let mut numbers = self.numbers;
+        for number in &mut numbers {
+            number.event = moved.now(number.event.0).map_or(EventId(NO_ROW), EventId);
+        }
+        numbers.retain(|it| it.event.0 != NO_ROW);
+        numbers.sort_unstable();
+        let mut counters = self.counters;
+        counters.sort_by_key(|it| (it.track, it.time));
+        self.notes.sort_by_key(|it| it.kind);
+        let mut trace = Trace {
+            origin_unix_ns: self.origin_unix_ns,
+            window: self.window,
+            strings: self.strings,
+            tracks: self.tracks,
+            events: Events {
+                kind: Vec::new(),
+                // Same size and alignment: these collect in place.
+                name: self.name.into_iter().map(StrId).collect(),
+                start: self.start.into_iter().map(Time).collect(),
+                dur: self.dur.into_iter().map(Dur).collect(),
+                detail: self.detail.into_iter().map(DetailId).collect(),
+                parent,
+            },
+            details: self.details,
+            edges,
+            numbers,
+            counters,
+            facts: self.facts,
+            blobs: self.blobs,
+            args: Args { at: self.args_at, sources: self.sources },
+            notes: self.notes,
+        };
+        trace.events.kind = classify(&trace);
+        mark_steps(&mut trace);
+        mark_blits(&mut trace);
+        trace
+    }
+
+    /// Brings rows into the order of tracks and time, and drops those given up.
+    fn settle_rows(&mut self) -> Moved {
+        let in_order = self.segments.windows(2).all(|it| it[0].0 < it[1].0);
+        let dead = self.name.par_iter().any(|&it| it == DEAD);
+        if in_order && !dead {
+            for (track, rows) in &self.segments {
+                self.tracks[track.row()].events = rows.clone();
+            }
+            let (start, dur) = (&self.start, &self.dur);
+            let mut moved: Vec<(Range<u32>, Vec<u32>)> = self
+                .segments
+                .par_iter()
+                .filter(|(_, rows)| !is_sorted(start, dur, rows.start as usize..rows.end as usize))
+                .map(|(_, rows)| (rows.clone(), sorted_rows(start, dur, rows.clone().collect())))
+                .collect();
+            for (rows, order) in &mut moved {
+                self.gather(rows.clone(), order);
+                *order = inverse(rows.start, rows.len(), order);
+            }
+            self.set_empty_ranges();
+            return Moved(moved);
+        }
+
+        let mut by_track: Vec<Vec<u32>> = vec![Vec::new(); self.tracks.len()];
+        for (track, rows) in &self.segments {
+            let alive = rows.clone().filter(|&it| self.name[it as usize] != DEAD);
+            by_track[track.row()].extend(alive);
+        }
+        let (start, dur) = (&self.start, &self.dur);
+        let by_track: Vec<Vec<u32>> =
+            by_track.into_par_iter().map(|it| sorted_rows(start, dur, it)).collect();
+        let mut at = 0;
+        for (track, rows) in self.tracks.iter_mut().zip(&by_track) {
+            track.events = at..at + rows.len() as u32;
+            at += rows.len() as u32;
+        }
+        let order = by_track.concat();
+        let n = self.name.len() as u32;
+        self.gather(0..n, &order);
+        Moved(vec![(0..n, inverse(0, n as usize, &order))])
+    }
+
+    /// An empty track begins where the one before it ends, so that rows and tracks stay in step.
+    fn set_empty_ranges(&mut self) {
+        let mut at = 0;
+        for track in &mut self.tracks {
+            if track.events.is_empty() {
+                track.events = at..at;
+            }
+            at = track.events.end;
+        }
+    }
+
+    fn gather(&mut self, rows: Range<u32>, order: &[u32]) {
+        let rows = rows.start as usize..rows.end as usize;
+        gather(&mut self.name, rows.clone(), order);
+        gather(&mut self.start, rows.clone(), order);
+        gather(&mut self.dur, rows.clone(), order);
+        gather(&mut self.detail, rows.clone(), order);
+        gather(&mut self.args_at, rows, order);
+    }
+
+    /// For each event the row of the innermost one around it on its track.
+    fn nest(&self) -> Vec<u32> {
+        let mut parent = vec![NO_ROW; self.start.len()];
+        let mut runs = Vec::new();
+        let mut rest = parent.as_mut_slice();
+        for track in &self.tracks {
+            let (run, others) = rest.split_at_mut(track.events.len());
+            rest = others;
+            runs.push((track.rows(), run));
+        }
+        runs.into_par_iter().for_each(|(rows, parent)| {
+            let mut open: Vec<(i64, u32)> = Vec::new();
+            for (row, parent) in rows.zip(parent) {
+                let start = self.start[row];
+                let end = start.saturating_add(self.dur[row]);
+                // What ended before this start is over; what ends inside overlaps and cannot hold it.
+                while open.last().is_some_and(|it| it.0 <= start && it.0 < end || it.0 < start) {
+                    open.pop();
+                }
+                *parent =
+                    open.iter().rev().find(|it| it.0 >= end).map_or(NO_ROW, |it| it.1);
+                if !self.details[self.detail[row] as usize].overlaps && end > start {
+                    open.push((end, row as u32));
+                }
+            }
+        });
+        parent
+    }
+}
+
+fn push_key(all: &mut Vec<Keys>, kind: EdgeKind, key: u64, event: EventId) {
+    let place = match all.iter().position(|it| it.kind == kind && it.scope == 0) {
+        Some(place) => place,
+        None => {
+            all.push(Keys { kind, scope: 0, batch: KeyBatch::default() });
+            all.len() - 1
+        }
+    };
+    all[place].batch.push(key, event.0);
+}
+
+/// Where rows went; those not mentioned stayed.
+#[derive(Debug)]
+struct Moved(Vec<(Range<u32>, Vec<u32>)>);
+
+impl Moved {
+    fn now(&self, row: u32) -> Option<u32> {
+        let at = self.0.partition_point(|it| it.0.end <= row);
+        match self.0.get(at) {
+            Some((rows, now)) if rows.contains(&row) => {
+                Some(now[(row - rows.start) as usize]).filter(|&it| it != NO_ROW)
+            }
+            _ => Some(row),
+        }
+    }
+}
+
+fn is_sorted(start: &[i64], dur: &[i64], rows: Range<usize>) -> bool {
+    let (start, dur) = (&start[rows.clone()], &dur[rows]);
+    start.windows(2).zip(dur.windows(2)).all(|(t, d)| t[0] < t[1] || t[0] == t[1] && d[0] >= d[1])
+}
+
+/// Rows by start, longest first; equal ones stay as the file had them.
+fn sorted_rows(start: &[i64], dur: &[i64], mut rows: Vec<u32>) -> Vec<u32> {
+    rows.sort_by_key(|&it| (start[it as usize], std::cmp::Reverse(dur[it as usize])));
+    rows
+}
+
+fn inverse(first: u32, n: usize, order: &[u32]) -> Vec<u32> {
+    let mut now = vec![NO_ROW; n];
+    for (to, &from) in order.iter().enumerate() {
+        now[(from - first) as usize] = first + to as u32;
+    }
+    now
+}
+
+/// Brings a column's rows into `order`; what is left over at the end is cut off.
+fn gather<T: Copy + Send + Sync>(column: &mut Vec<T>, rows: Range<usize>, order: &[u32]) {
+    let picked: Vec<T> = order.par_iter().map(|&it| column[it as usize]).collect();
+    let whole = rows.end == column.len();
+    column[rows.start..rows.start + picked.len()].copy_from_slice(&picked);
+    if whole {
+        column.truncate(rows.start + picked.len());
+    }
+}
+
+/// Joins departures and arrivals that share kind, scope and key.
+fn join(departs: &[Keys], arrives: &[Keys], moved: &Moved) -> Edges {
+    let mut found: Vec<(EventId, EventId, EdgeKind)> = Vec::new();
+    let mut groups: Vec<(EdgeKind, u32)> = arrives.iter().map(|it| (it.kind, it.scope)).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for (kind, scope) in groups {
+        let of = |all: &'_ [Keys]| -> Vec<usize> {
+            (0..all.len()).filter(|&it| all[it].kind == kind && all[it].scope == scope).collect()
+        };
+        let from = of(departs);
+        let keys = || from.iter().flat_map(|&it| departs[it].batch.iter());
+        let lookup = Lookup::new(keys);
+        for keys in of(arrives) {
+            found.extend(arrives[keys].batch.iter().filter_map(|(key, row)| {
+                let from = moved.now(lookup.get(key)?)?;
+                Some((EventId(moved.now(row)?), EventId(from), kind))
+            }));
+        }
+    }
+    found.sort_unstable();
+    let mut edges = Edges {
+        from: Vec::with_capacity(found.len()),
+        to: Vec::with_capacity(found.len()),
+        kind: Vec::with_capacity(found.len()),
+    };
+    for (to, from, kind) in found {
+        edges.from.push(from);
+        edges.to.push(to);
+        edges.kind.push(kind);
+    }
+    edges
+}
+
+/// Key → row; profilers count their keys up, so a plain array mostly does.
+enum Lookup {
+    Dense(u64, Vec<u32>),
+    Sparse(HashMap<u64, u32>),
+}
+
+impl Lookup {
+    fn new<I: Iterator<Item = (u64, u32)>>(keys: impl Fn() -> I) -> Lookup {
+        let (mut low, mut high, mut n) = (u64::MAX, 0, 0_u64);
+        for (key, _) in keys() {
+            (low, high, n) = (low.min(key), high.max(key), n + 1);
+        }
+        let span = high.saturating_sub(low).saturating_add(1);
+        if n > 0 && span <= n.saturating_mul(4) {
+            let mut rows = vec![NO_ROW; span as usize];
+            for (key, row) in keys() {
+                rows[(key - low) as usize] = row;
+            }
+            Lookup::Dense(low, rows)
+        } else {
+            Lookup::Sparse(keys().collect())
+        }
+    }
+
+    fn get(&self, key: u64) -> Option<u32> {
+        match self {
+            Lookup::Dense(low, rows) => {
+                let at = usize::try_from(key.checked_sub(*low)?).ok()?;
+                rows.get(at).copied().filter(|&it| it != NO_ROW)
+            }
+            Lookup::Sparse(rows) => rows.get(&key).copied(),
+        }
+    }
+}
+
+/// What each event does: from its name, looked at once, and what its detail adds.
+fn classify(trace: &Trace) -> Vec<OpKind> {
+    let names: Vec<&str> = trace.strings.iter().map(|(_, text)| text).collect();
+    let on_host: Vec<OpKind> = names.par_iter().map(|it| OpKind::on_host(it)).collect();
+    let on_device: Vec<OpKind> = names.par_iter().map(|it| OpKind::on_device(it)).collect();
+    let by_category: Vec<Option<OpKind>> = trace
+        .details
+        .iter()
+        .map(|it| it.hlo_category.and_then(|it| of_hlo_category(trace.text(it))))
+        .collect();
+
+    let mut kind = vec![OpKind::User; trace.events.len()];
+    let mut runs = Vec::new();
+    let mut rest = kind.as_mut_slice();
+    for track in &trace.tracks {
+        let (mut run, others) = rest.split_at_mut(track.events.len());
+        rest = others;
+        let mut first = track.rows().start;
+        // One track can hold almost all events: cut it, so that all cores work.
+        while !run.is_empty() {
+            let (piece, more) = run.split_at_mut(run.len().min(1 << 20));
+            run = more;
+            runs.push((track.kind, first, piece));
+            first += 1 << 20;
+        }
+    }
+    let events = &trace.events;
+    runs.into_par_iter().for_each(|(track, first, kinds)| {
+        for (row, kind) in (first..).zip(kinds) {
+            let name = events.name[row].row();
+            let detail = events.detail[row].row();
+            *kind = match track {
+                TrackKind::Steps => OpKind::Step,
+                TrackKind::Summary => OpKind::Summary,
+                TrackKind::Stream => by_category[detail].unwrap_or(on_device[name]),
+                _ => match on_host[name] {
+                    OpKind::User if detail != 0 => {
+                        with_detail(&trace.details[detail], on_device[name])
+                    }
+                    known => known,
+                },
+            };
+        }
+    });
+    kind
+}
+
+/// A host event whose name says nothing, but whose detail does.
+fn with_detail(detail: &Detail, on_device: OpKind) -> OpKind {
+    match detail {
+        Detail { traced: Some(true), .. } => OpKind::Compile,
+        Detail { traced: Some(false), .. } => OpKind::Runtime,
+        Detail { hlo_op: Some(_), .. } if on_device == OpKind::Collective => OpKind::Collective,
+        Detail { hlo_op: Some(_), .. } => OpKind::Op,
+        _ => OpKind::User,
+    }
+}
+
+/// A compiled program's category for its op, where that says more than the name.
+fn of_hlo_category(category: &str) -> Option<OpKind> {
+    let starts = |word: &str| category.starts_with(word);
+    if starts("infeed") || starts("host recv") || starts("host receive") {
+        Some(OpKind::InputWait)
+    } else if starts("outfeed") || starts("host send") {
+        Some(OpKind::CopyOut)
+    } else if ["all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective", "send", "recv"]
+        .into_iter()
+        .any(starts)
+    {
+        Some(OpKind::Collective)
+    } else {
+        None
+    }
+}
+
+/// An otherwise unknown event that carries a step's number brackets a step.
+fn mark_steps(trace: &mut Trace) {
+    for number in &trace.numbers {
+        let kind = &mut trace.events.kind[number.event.row()];
+        if number.key == NumberKey::Step && *kind == OpKind::User {
+            *kind = OpKind::Step;
+        }
+    }
+}
+
+/// A driver may copy by a small kernel: the call that asked for it says which way.
+fn mark_blits(trace: &mut Trace) {
+    for edge in 0..trace.edges.len() {
+        let (from, to) = (trace.edges.from[edge], trace.edges.to[edge]);
+        if trace.edges.kind[edge] != EdgeKind::Launch
+            || trace.events.kind[to.row()] != OpKind::Kernel
+            || !trace.name(to).contains("copyBuffer")
+        {
+            continue;
+        }
+        let call = trace.name(from);
+        let kind = if call.contains("HtoD") || call.contains("H2D") {
+            OpKind::CopyIn
+        } else if call.contains("DtoH") || call.contains("D2H") {
+            OpKind::CopyOut
+        } else if call.contains("emcpy") {
+            OpKind::CopyOnDevice
+        } else {
+            continue;
+        };
+        trace.events.kind[to.row()] = kind;
+    }
+}
+
+impl std::fmt::Debug for TraceBuilder {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "TraceBuilder({} tracks, {} events)", self.tracks.len(), self.name.len())
+    }
+}

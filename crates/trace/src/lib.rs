@@ -1,0 +1,491 @@
+//! The canonical trace: everything known about one profiled run, on one timeline.
+//!
+//! Columns where there are millions of things, plain rows where there are thousands. A trace is
+//! made by a [`TraceBuilder`] and never changed afterwards.
+//!
+//! ```text
+//! host ─ process ─ thread  ──events──  name kind start dur parent detail args
+//!      └ device  ─ stream  ──events──      (sorted by track, start, longest first)
+//!                             └──edges── host call → kernel, producer → consumer
+//! ```
+//!
+//! Known here: no file format, no table, no output.
+
+mod build;
+mod op;
+pub mod testing;
+mod time;
+
+pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
+pub use op::{OpFamily, OpKind, OpName};
+pub use time::{Dur, Time};
+
+use std::fmt;
+use std::ops::Range;
+
+/// Everything known about one profiled run.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// Unix time of [`Time`] zero, if a source knew it.
+    pub origin_unix_ns: Option<i64>,
+    /// How long the profiler was on, if a source knew it.
+    pub window: Option<Dur>,
+    pub strings: Strings,
+    /// Parents before children.
+    pub tracks: Vec<Track>,
+    pub events: Events,
+    /// What events have in common; row 0 says nothing.
+    pub details: Vec<Detail>,
+    pub edges: Edges,
+    /// Numbers that few events carry, sorted by event.
+    pub numbers: Vec<Number>,
+    /// Values over time, sorted by track and time.
+    pub counters: Vec<Counter>,
+    /// What a source said about a track: clock rates, versions, vendors.
+    pub facts: Vec<Fact>,
+    /// Embedded files, as compiled programs, left in the source's bytes.
+    pub blobs: Vec<Blob>,
+    pub args: Args,
+    /// What the sources had to skip or guess.
+    pub notes: Vec<Note>,
+}
+
+/// A row number with a type.
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),*) => { $(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        #[repr(transparent)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            pub fn row(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )* };
+}
+
+ids! {
+    /// An event: its row in [`Events`].
+    EventId,
+    /// A track: its row in [`Trace::tracks`].
+    TrackId,
+    /// A text in [`Strings`].
+    StrId,
+    /// A row in [`Trace::details`].
+    DetailId
+}
+
+/// One text table for the whole trace.
+#[derive(Default)]
+pub struct Strings {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Strings {
+    pub fn get(&self, id: StrId) -> &str {
+        let row = id.row();
+        let Some(&end) = self.ends.get(row) else { return "" };
+        let start = row.checked_sub(1).and_then(|it| self.ends.get(it)).copied().unwrap_or(0);
+        self.text.get(start..end).unwrap_or("")
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (StrId, &str)> {
+        (0..self.ends.len() as u32).map(|it| (StrId(it), self.get(StrId(it))))
+    }
+
+    fn push(&mut self, text: &str) -> StrId {
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+        StrId((self.ends.len() - 1) as u32)
+    }
+}
+
+impl fmt::Debug for Strings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Strings({})", self.len())
+    }
+}
+
+/// Where events lie: a node of host → process → thread or host → device → stream.
+#[derive(Debug, Clone)]
+pub struct Track {
+    pub parent: Option<TrackId>,
+    pub kind: TrackKind,
+    pub name: StrId,
+    /// Its events: one run of rows.
+    pub events: Range<u32>,
+}
+
+impl Track {
+    pub fn rows(&self) -> Range<usize> {
+        self.events.start as usize..self.events.end as usize
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TrackKind {
+    Host,
+    Process,
+    Thread,
+    Device,
+    Stream,
+    /// Steps as the device's own profiler marked them.
+    Steps,
+    /// Drawn by a profiler over other tracks' time (modules, scopes, framework ops).
+    Summary,
+    Counter,
+}
+
+impl TrackKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            TrackKind::Host => "host",
+            TrackKind::Process => "process",
+            TrackKind::Thread => "thread",
+            TrackKind::Device => "device",
+            TrackKind::Stream => "stream",
+            TrackKind::Steps => "steps",
+            TrackKind::Summary => "summary",
+            TrackKind::Counter => "counter",
+        }
+    }
+}
+
+/// Intervals on tracks, sorted by (track, start, longest first).
+///
+/// So a track's events are one run of rows, and a parent precedes its children. Which track an
+/// event is on follows from its row: no column is spent on it.
+#[derive(Debug, Default)]
+pub struct Events {
+    pub name: Vec<StrId>,
+    pub kind: Vec<OpKind>,
+    pub start: Vec<Time>,
+    pub dur: Vec<Dur>,
+    pub detail: Vec<DetailId>,
+    /// Row of the innermost event around this one, or [`NO_ROW`]: an `Option` would double it.
+    parent: Vec<u32>,
+}
+
+/// In a column of rows: none.
+const NO_ROW: u32 = u32::MAX;
+
+impl Events {
+    pub fn len(&self) -> usize {
+        self.start.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.start.is_empty()
+    }
+
+    /// The innermost event on the same track that spans this one.
+    pub fn parent(&self, event: EventId) -> Option<EventId> {
+        self.parent.get(event.row()).filter(|&&it| it != NO_ROW).map(|&it| EventId(it))
+    }
+
+    pub fn end(&self, event: EventId) -> Time {
+        self.start[event.row()] + self.dur[event.row()]
+    }
+
+    /// The event's own ancestors, innermost first.
+    pub fn ancestors(&self, event: EventId) -> impl Iterator<Item = EventId> {
+        std::iter::successors(self.parent(event), |&it| self.parent(it))
+    }
+
+    /// Bytes held, for judging the reader.
+    pub fn heap_bytes(&self) -> usize {
+        self.name.capacity() * 4
+            + self.kind.capacity()
+            + self.start.capacity() * 8
+            + self.dur.capacity() * 8
+            + self.detail.capacity() * 4
+            + self.parent.capacity() * 4
+    }
+}
+
+/// What many events have in common, stored once: the op behind a kernel, its launch shape.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// The framework's op: `scope/name:Type`.
+    pub op: Option<StrId>,
+    /// The op of the compiled program, innermost last where nested.
+    pub hlo_op: Option<StrId>,
+    pub hlo_module: Option<StrId>,
+    /// The compiled program's own category for the op.
+    pub hlo_category: Option<StrId>,
+    pub program_id: Option<i64>,
+    pub kernel: Option<KernelShape>,
+    pub copy_bytes: Option<u64>,
+    /// A call from Python into the framework: whether it calls a whole function or one op.
+    pub calls_function: Option<bool>,
+    /// A call of a traced function: whether this call had to trace.
+    pub traced: Option<bool>,
+    /// Part of a recorded graph of launches.
+    pub in_graph: bool,
+    /// Overlaps its neighbours by intent, so nesting does not hold.
+    pub overlaps: bool,
+}
+
+/// How a kernel was launched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelShape {
+    pub grid: [u64; 3],
+    pub block: [u64; 3],
+    /// Absent where the vendor's profiler does not say.
+    pub registers: Option<u64>,
+    pub static_shared_bytes: Option<u64>,
+    pub dynamic_shared_bytes: Option<u64>,
+    /// The profiler's own figure, in millionths of full occupancy.
+    pub occupancy_ppm: Option<u32>,
+}
+
+/// Who caused whom, sorted by the event caused.
+#[derive(Debug, Default)]
+pub struct Edges {
+    pub from: Vec<EventId>,
+    pub to: Vec<EventId>,
+    pub kind: Vec<EdgeKind>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum EdgeKind {
+    /// Host call → what it started on a device.
+    Launch,
+    /// Call of a function → its executor's work on another thread.
+    Function,
+    /// Any other producer → consumer.
+    Flow,
+}
+
+impl Edges {
+    pub fn len(&self) -> usize {
+        self.to.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.to.is_empty()
+    }
+
+    /// What caused this event, by edges of one kind.
+    pub fn cause(&self, event: EventId, kind: EdgeKind) -> Option<EventId> {
+        let first = self.to.partition_point(|&it| it < event);
+        (first..self.to.len())
+            .take_while(|&it| self.to[it] == event)
+            .find(|&it| self.kind[it] == kind)
+            .map(|it| self.from[it])
+    }
+}
+
+/// A number that only few events carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Number {
+    pub event: EventId,
+    pub key: NumberKey,
+    pub value: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NumberKey {
+    /// The step's number, as the training loop counts.
+    Step,
+    /// Said to be the root of a step.
+    Root,
+}
+
+/// A value at a moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counter {
+    pub track: TrackId,
+    pub time: Time,
+    pub value: f64,
+}
+
+/// Something a source said about a track.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact {
+    pub track: TrackId,
+    pub key: String,
+    pub value: FactValue,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum FactValue {
+    Int(i64),
+    Float(f64),
+    Text(String),
+}
+
+impl fmt::Display for FactValue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FactValue::Int(it) => write!(out, "{it}"),
+            FactValue::Float(it) => write!(out, "{it}"),
+            FactValue::Text(it) => out.write_str(it),
+        }
+    }
+}
+
+/// A file inside the source, as the proto of a compiled program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blob {
+    pub kind: &'static str,
+    pub name: String,
+    /// Which of the trace's sources, and where in it.
+    pub source: u16,
+    pub bytes: Range<u64>,
+}
+
+/// Event → where its arguments lie in the source's bytes; decoded when somebody asks.
+#[derive(Default)]
+pub struct Args {
+    at: Vec<u64>,
+    sources: Vec<Box<dyn ArgSource>>,
+}
+
+/// Decodes arguments, which stay in the source's bytes.
+pub trait ArgSource: Send + Sync {
+    /// The arguments of the event that begins at `at`, in the file's order.
+    fn args(&self, at: u64) -> Vec<(String, FactValue)>;
+    /// The source's bytes.
+    fn bytes(&self) -> &[u8];
+}
+
+impl Args {
+    /// An event's place: which source and which byte. 48 bits of offset hold 256 TiB.
+    pub fn place(source: u16, offset: u64) -> u64 {
+        (u64::from(source) << 48) | (offset & 0xFFFF_FFFF_FFFF)
+    }
+
+    pub fn of(&self, event: EventId) -> Vec<(String, FactValue)> {
+        let Some(&at) = self.at.get(event.row()) else { return Vec::new() };
+        let source = self.sources.get((at >> 48) as usize);
+        source.map(|it| it.args(at & 0xFFFF_FFFF_FFFF)).unwrap_or_default()
+    }
+
+    pub fn bytes(&self, blob: &Blob) -> Option<&[u8]> {
+        let all = self.sources.get(usize::from(blob.source))?.bytes();
+        all.get(usize::try_from(blob.bytes.start).ok()?..usize::try_from(blob.bytes.end).ok()?)
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.at.capacity() * 8
+    }
+}
+
+impl fmt::Debug for Args {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Args({} events, {} sources)", self.at.len(), self.sources.len())
+    }
+}
+
+/// Something skipped or guessed: counted, described once, shown with every result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    pub kind: NoteKind,
+    pub count: u64,
+    pub first: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NoteKind {
+    /// The profiler itself reported an error.
+    ProfilerError,
+    ProfilerWarning,
+    /// The file ends early.
+    Truncated,
+    /// Bytes that do not follow the format.
+    Malformed,
+    /// An event without a usable time.
+    BadTimestamp,
+    /// An event names metadata that is not there.
+    UnknownName,
+    /// More events than a trace can hold.
+    TooManyEvents,
+    /// A text that is not UTF-8.
+    BadText,
+    /// A file of the run could not be read at all.
+    UnreadableFile,
+}
+
+impl NoteKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            NoteKind::ProfilerError => "profiler-error",
+            NoteKind::ProfilerWarning => "profiler-warning",
+            NoteKind::Truncated => "truncated",
+            NoteKind::Malformed => "malformed",
+            NoteKind::BadTimestamp => "bad-timestamp",
+            NoteKind::UnknownName => "unknown-name",
+            NoteKind::TooManyEvents => "too-many-events",
+            NoteKind::BadText => "bad-text",
+            NoteKind::UnreadableFile => "unreadable-file",
+        }
+    }
+}
+
+impl Trace {
+    pub fn text(&self, id: StrId) -> &str {
+        self.strings.get(id)
+    }
+
+    pub fn name(&self, event: EventId) -> &str {
+        self.strings.get(self.events.name[event.row()])
+    }
+
+    pub fn detail(&self, event: EventId) -> &Detail {
+        &self.details[self.events.detail[event.row()].row()]
+    }
+
+    pub fn track_ids(&self) -> impl Iterator<Item = TrackId> + use<> {
+        (0..self.tracks.len() as u32).map(TrackId)
+    }
+
+    pub fn tracks_of(&self, kind: TrackKind) -> impl Iterator<Item = TrackId> + '_ {
+        self.track_ids().filter(move |it| self.tracks[it.row()].kind == kind)
+    }
+
+    /// The track an event is on.
+    pub fn track_of(&self, event: EventId) -> TrackId {
+        // Tracks hold runs of rows in order; empty ones share their neighbour's edge.
+        let after = self.tracks.partition_point(|it| it.events.start <= event.0);
+        let holds = |it: &usize| self.tracks[*it].events.contains(&event.0);
+        TrackId((0..after).rev().find(holds).unwrap_or(0) as u32)
+    }
+
+    /// The ancestor of `track` (or itself) of one kind.
+    pub fn ancestor(&self, track: TrackId, kind: TrackKind) -> Option<TrackId> {
+        std::iter::successors(Some(track), |it| self.tracks[it.row()].parent)
+            .find(|it| self.tracks[it.row()].kind == kind)
+    }
+
+    pub fn track_name(&self, track: TrackId) -> &str {
+        self.strings.get(self.tracks[track.row()].name)
+    }
+
+    pub fn fact(&self, track: TrackId, key: &str) -> Option<&FactValue> {
+        self.facts.iter().find(|it| it.track == track && it.key == key).map(|it| &it.value)
+    }
+
+    /// Bytes held for events, edges and what belongs to them.
+    pub fn heap_bytes(&self) -> usize {
+        self.events.heap_bytes()
+            + self.args.heap_bytes()
+            + self.edges.to.capacity() * 9
+            + self.details.capacity() * size_of::<Detail>()
+            + self.numbers.capacity() * size_of::<Number>()
+            + self.strings.text.capacity()
+            + self.strings.ends.capacity() * 8
+    }
+}
