@@ -357,9 +357,12 @@ fn is_regular(trace: &Trace, at: &[u32], first: i64, last: i64) -> bool {
     let time = |it: u32| trace.events.start[it as usize].0;
     let gaps: Vec<i64> = at.windows(2).map(|it| time(it[1]) - time(it[0])).collect();
     let Some(typical) = median(&mut gaps.clone()) else { return false };
-    let near = gaps.iter().filter(|&&it| (it - typical).abs() * 2 <= typical).count();
-    let spans = time(at[at.len() - 1]) - time(at[0]) + typical;
-    typical > 0 && near * 10 >= gaps.len() * 8 && spans * 10 >= (last - first) * 7
+    let near = gaps.iter().filter(|&&it| (it - typical).abs() * 2 <= typical);
+    let spans = time(at[at.len() - 1]) - time(at[0]);
+    // By time, not by number: the short gaps of a loop inside the step are many, and cover little.
+    typical > 0
+        && near.sum::<i64>() * 10 >= spans * 6
+        && (spans + typical) * 10 >= (last - first) * 7
 }
 
 /// From starts to rows: lengths, whether the last is whole, and the warm-up.
@@ -375,8 +378,8 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
     let (dur, complete) = last_step(trace, start, end, typical, tail);
     durs.push(dur);
 
-    let net: Vec<i64> = net_of_saving(trace, host, starts, &durs);
-    let judged = if complete { &net[..] } else { &net[..n - 1] };
+    let plain = without_saving(trace, host, starts, &durs);
+    let judged = if complete { &plain[..] } else { &plain[..n - 1] };
     let warmup = warmup_of(judged);
     let confidence = if n == 1 { found.confidence.min(0.5) } else { found.confidence };
     starts
@@ -414,33 +417,38 @@ fn last_step(trace: &Trace, start: i64, end: i64, typical: Option<i64>, tail: i6
     }
 }
 
-/// Step lengths without the time spent saving.
-fn net_of_saving(
+/// Step lengths for judging the warm-up: one that saves stands as an ordinary one, since a first
+/// save may take long in a run that is long warm.
+fn without_saving(
     trace: &Trace,
     host: TrackId,
     starts: &[(i64, i64, Option<i64>)],
     durs: &[i64],
 ) -> Vec<i64> {
-    let mut net = durs.to_vec();
+    let mut saves = vec![false; durs.len()];
     for track in on_host(trace, host, TrackKind::Thread) {
-        let mut over = i64::MIN;
         for row in trace.tracks[track.row()].rows() {
-            let start = trace.events.start[row].0;
-            if trace.events.kind[row] != OpKind::Save || start < over {
-                continue;
-            }
-            over = trace.events.end(EventId(row as u32)).0;
-            let step = starts.partition_point(|it| it.0 <= start);
-            if let Some(net) = step.checked_sub(1).and_then(|it| net.get_mut(it)) {
-                *net = (*net - (over - start)).max(0);
+            if trace.events.kind[row] == OpKind::Save {
+                let step = starts.partition_point(|it| it.0 <= trace.events.start[row].0);
+                if let Some(saves) = step.checked_sub(1).and_then(|it| saves.get_mut(it)) {
+                    *saves = true;
+                }
             }
         }
     }
-    net
+    let mut others: Vec<i64> =
+        durs.iter().zip(&saves).filter(|it| !it.1).map(|it| *it.0).collect();
+    match median(&mut others) {
+        Some(typical) => {
+            durs.iter().zip(&saves).map(|(&dur, &saves)| if saves { typical } else { dur }).collect()
+        }
+        None => durs.to_vec(),
+    }
 }
 
-/// A change of level this large is not drift.
-const WARMUP_RATIO: i64 = 2;
+/// A change of level this large is not drift or a busy machine: a first step that traces,
+/// compiles or tunes takes several times as long.
+const WARMUP_PERCENT: i64 = 250;
 
 /// How many steps at the start belong to another, slower regime.
 ///
@@ -463,7 +471,7 @@ fn warmup_of(durs: &[i64]) -> usize {
     sorted.sort_unstable();
     let high = sorted[(sorted.len() - 1) * 19 / 20];
     let middle = sorted[sorted.len() / 2];
-    let slower = before.iter().all(|&it| it > high && it >= middle.saturating_mul(WARMUP_RATIO));
+    let slower = before.iter().all(|&it| it > high && it.saturating_mul(100) >= middle.saturating_mul(WARMUP_PERCENT));
     if slower { split } else { 0 }
 }
 

@@ -217,12 +217,12 @@ fn input_functions(trace: &Trace) -> HashSet<u32> {
 
 fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> DeviceTime {
     let mut out = DeviceTime::default();
-    // Until when everything belongs to the input pipeline, and to a call of a single op.
-    let (mut input_until, mut op_until) = (i64::MIN, i64::MIN);
+    // Until when everything belongs to something else, and to a call of a single op.
+    let (mut other_until, mut op_until) = (i64::MIN, i64::MIN);
     let run = kernel_run_names(trace);
     for row in trace.tracks[track.row()].rows() {
         let start = trace.events.start[row].0;
-        if start < input_until {
+        if start < other_until {
             continue;
         }
         let end = trace.events.end(EventId(row as u32)).0;
@@ -230,13 +230,14 @@ fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> DeviceTim
         let to = match kind {
             OpKind::Op | OpKind::Program => &mut out.compute,
             OpKind::Collective => &mut out.collective,
-            OpKind::InputStage | OpKind::InputWait => {
-                input_until = end;
+            // Fetching, saving and calling back into Python compute nothing, whatever runs inside.
+            OpKind::InputStage | OpKind::InputWait | OpKind::Save | OpKind::PythonOp => {
+                other_until = end;
                 continue;
             }
             OpKind::Runtime => {
                 if !input_work.is_empty() && input_work.contains(&(row as u32)) {
-                    input_until = end;
+                    other_until = end;
                     continue;
                 }
                 let detail = &trace.details[trace.events.detail[row].row()];
@@ -437,7 +438,9 @@ impl Others {
             .tracks_of(TrackKind::Thread)
             .filter(|&it| it != driver && trace.ancestor(it, TrackKind::Host) == Some(host))
             .collect();
-        let parts: Vec<Others> = tracks.par_iter().map(|&it| Others::on(trace, it)).collect();
+        let input_work = input_functions(trace);
+        let parts: Vec<Others> =
+            tracks.par_iter().map(|&it| Others::on(trace, it, &input_work)).collect();
         let mut all = Others::none();
         for mut part in parts {
             all.input.append(&mut part.input);
@@ -457,8 +460,9 @@ impl Others {
         Others { input: Vec::new(), compile: Vec::new(), output: Vec::new(), python: Vec::new() }
     }
 
-    fn on(trace: &Trace, track: TrackId) -> Others {
+    fn on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Others {
         let mut out = Others::none();
+        let makes_input = is_pipeline_thread(trace.track_name(track));
         let mut ahead_until = i64::MIN;
         for row in trace.tracks[track.row()].rows() {
             let start = trace.events.start[row].0;
@@ -473,7 +477,12 @@ impl Others {
                     ahead_until = end;
                     continue;
                 }
+                OpKind::Runtime if input_work.contains(&(row as u32)) => {
+                    ahead_until = end;
+                    continue;
+                }
                 OpKind::InputWait => &mut out.input,
+                _ if makes_input => continue,
                 OpKind::Compile => &mut out.compile,
                 OpKind::Save => &mut out.output,
                 OpKind::PythonOp => &mut out.python,

@@ -209,8 +209,10 @@ impl PlaneMeta {
                 _ => (),
             }
         }
-        // Compiled ops have their whole text as name and a short one for display.
-        let shown = if display.is_empty() { name } else { display };
+        // A compiled op has its whole text as name, and its name for display; elsewhere the text
+        // for display is the shorter, poorer one.
+        let whole_text = name.first() == Some(&b'%') || name.windows(3).any(|it| it == b" = ");
+        let shown = if (whole_text || name.is_empty()) && !display.is_empty() { display } else { name };
         if std::str::from_utf8(shown).is_err() {
             out.note(NoteKind::BadText, || format!("event name {:?}", lossy(shown)));
         }
