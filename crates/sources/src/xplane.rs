@@ -39,7 +39,7 @@ use trace::{
 
 use self::decode::{Chunk, Decoded};
 use self::meta::PlaneMeta;
-use crate::wire::{Fields, Value, varint};
+use crate::wire::{Field, Fields, Value};
 use crate::{Bytes, Input, Source, SourceError};
 
 #[derive(Debug)]
@@ -50,24 +50,30 @@ impl Source for XPlane {
         "xplane"
     }
 
-    /// No magic number exists: the first field must be one of XSpace's four, and a plane must
-    /// begin with one of a plane's six.
+    /// No magic number exists: the first field that XSpace has must look like a plane or a text.
     fn sniff(&self, head: &[u8]) -> bool {
-        let Some((&tag, rest)) = head.split_first() else { return false };
-        let Some((len, at)) = varint(rest, 0) else { return false };
-        match tag {
-            0x0A => {
-                len == 0 || matches!(rest.get(at), Some(0x08 | 0x12 | 0x1A | 0x22 | 0x2A | 0x32))
-            }
-            0x12 | 0x1A | 0x22 => {
-                let end = (at + len.min(4096) as usize).min(rest.len());
+        let mut fields = Fields::new(head);
+        loop {
+            let (number, body) = match fields.next() {
+                Ok(Some(Field { number, value: Value::Bytes(body), .. })) => (number, body),
+                // Fields of later versions may come first.
+                Ok(Some(Field { number: 5.., .. })) => continue,
+                Ok(_) => return false,
+                // The head ends inside the first plane.
+                Err(damage) => match fields.cut_bytes(damage) {
+                    Some(cut) => cut,
+                    None => return false,
+                },
+            };
+            return match number {
+                1 => body.first().is_none_or(|tag| *tag >= 8 && matches!(tag & 7, 0 | 1 | 2 | 5)),
                 // Only texts stand here; the end of the head may cut one inside a character.
-                rest.get(at..end).is_some_and(|it| match std::str::from_utf8(it) {
+                2..=4 => match std::str::from_utf8(body) {
                     Ok(text) => !text.contains('\0'),
                     Err(error) => error.error_len().is_none(),
-                })
-            }
-            _ => false,
+                },
+                _ => continue,
+            };
         }
     }
 

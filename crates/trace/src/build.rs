@@ -79,6 +79,10 @@ impl KeyBatch {
         self.base.is_none()
     }
 
+    fn len(&self) -> usize {
+        self.near.len() + self.far.len()
+    }
+
     fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let base = self.base.unwrap_or(0);
         let near = self.near.iter().map(move |&(key, row)| (base + u64::from(key), row));
@@ -528,7 +532,7 @@ fn gather<T: Copy + Send + Sync>(column: &mut Vec<T>, rows: Range<usize>, order:
 
 /// Joins departures and arrivals that share kind, scope and key.
 fn join(departs: &[Keys], arrives: &[Keys], moved: &Moved) -> Edges {
-    let mut found: Vec<(EventId, EventId, EdgeKind)> = Vec::new();
+    let mut edges = Edges::default();
     let mut groups: Vec<(EdgeKind, u32)> = arrives.iter().map(|it| (it.kind, it.scope)).collect();
     groups.sort_unstable();
     groups.dedup();
@@ -536,27 +540,32 @@ fn join(departs: &[Keys], arrives: &[Keys], moved: &Moved) -> Edges {
         let of = |all: &'_ [Keys]| -> Vec<usize> {
             (0..all.len()).filter(|&it| all[it].kind == kind && all[it].scope == scope).collect()
         };
-        let from = of(departs);
+        let (from, to) = (of(departs), of(arrives));
         let keys = || from.iter().flat_map(|&it| departs[it].batch.iter());
         let lookup = Lookup::new(keys);
-        for keys in of(arrives) {
-            found.extend(arrives[keys].batch.iter().filter_map(|(key, row)| {
-                let from = moved.now(lookup.get(key)?)?;
-                Some((EventId(moved.now(row)?), EventId(from), kind))
-            }));
+        let most = to.iter().map(|&it| arrives[it].batch.len()).sum();
+        edges.from.reserve(most);
+        edges.to.reserve(most);
+        for (key, row) in to.iter().flat_map(|&it| arrives[it].batch.iter()) {
+            let from = lookup.get(key).and_then(|it| moved.now(it));
+            if let (Some(from), Some(to)) = (from, moved.now(row)) {
+                edges.from.push(EventId(from));
+                edges.to.push(EventId(to));
+            }
         }
+        edges.kind.resize(edges.to.len(), kind);
     }
-    found.sort_unstable();
-    let mut edges = Edges {
-        from: Vec::with_capacity(found.len()),
-        to: Vec::with_capacity(found.len()),
-        kind: Vec::with_capacity(found.len()),
-    };
-    for (to, from, kind) in found {
-        edges.from.push(from);
-        edges.to.push(to);
-        edges.kind.push(kind);
+    // Arrivals come in the order of rows, but for several kinds or rows that moved.
+    if !edges.to.is_sorted() {
+        let mut order: Vec<u32> = (0..edges.to.len() as u32).collect();
+        order.sort_by_key(|&it| (edges.to[it as usize], edges.kind[it as usize]));
+        let n = edges.to.len();
+        gather(&mut edges.from, 0..n, &order);
+        gather(&mut edges.to, 0..n, &order);
+        gather(&mut edges.kind, 0..n, &order);
     }
+    edges.from.shrink_to_fit();
+    edges.to.shrink_to_fit();
     edges
 }
 
@@ -682,11 +691,16 @@ fn mark_steps(trace: &mut Trace) {
 
 /// A driver may copy by a small kernel: the call that asked for it says which way.
 fn mark_blits(trace: &mut Trace) {
+    let blits: Vec<bool> =
+        trace.strings.iter().map(|(_, name)| name.contains("copyBuffer")).collect();
+    if !blits.contains(&true) {
+        return;
+    }
     for edge in 0..trace.edges.len() {
         let (from, to) = (trace.edges.from[edge], trace.edges.to[edge]);
         if trace.edges.kind[edge] != EdgeKind::Launch
             || trace.events.kind[to.row()] != OpKind::Kernel
-            || !trace.name(to).contains("copyBuffer")
+            || !blits[trace.events.name[to.row()].row()]
         {
             continue;
         }
