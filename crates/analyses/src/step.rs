@@ -54,6 +54,9 @@ impl Step {
     }
 }
 
+/// An event that begins a step, and the step's number.
+type Mark = (EventId, Option<i64>);
+
 /// Where steps begin, before they are measured.
 struct Found {
     track: TrackId,
@@ -87,7 +90,7 @@ fn on_host(trace: &Trace, host: TrackId, kind: TrackKind) -> impl Iterator<Item 
 
 /// Events that say which step they are, or that they are one.
 fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
-    let mut groups: HashMap<(TrackId, StrId), Vec<(EventId, Option<i64>)>> = HashMap::new();
+    let mut groups: HashMap<(TrackId, StrId), Vec<Mark>> = HashMap::new();
     let mut numbered = 0;
     for number in &trace.numbers {
         let track = trace.track_of(number.event);
@@ -125,7 +128,7 @@ fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
     // Of markers inside markers the outer ones are the steps: they hold more time.
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_unstable_by_key(|it| it.0);
-    let weight = |events: &[(EventId, Option<i64>)]| {
+    let weight = |events: &[Mark]| {
         let time = events.iter().map(|it| trace.events.dur[it.0.row()]).sum::<trace::Dur>();
         (events.len() > 1, events[0].1.is_some(), time)
     };
@@ -140,7 +143,7 @@ fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
     })
 }
 
-fn starts_of(trace: &Trace, events: &[(EventId, Option<i64>)]) -> Vec<(i64, i64, Option<i64>)> {
+fn starts_of(trace: &Trace, events: &[Mark]) -> Vec<(i64, i64, Option<i64>)> {
     let mut starts: Vec<_> = events
         .iter()
         .map(|&(it, number)| (trace.events.start[it.row()].0, trace.events.end(it).0, number))
@@ -188,17 +191,11 @@ fn call_name(trace: &Trace, event: EventId) -> Option<StrId> {
 
 /// Repeated top-level calls: the cycle in which they come is the step.
 fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
-    let mut best: Option<(i64, TrackId, Vec<(EventId, StrId)>)> = None;
-    for track in on_host(trace, host, TrackKind::Thread) {
-        if is_pipeline_thread(trace.track_name(track)) {
-            continue;
-        }
-        let (calls, time) = top_calls(trace, track);
-        if calls.len() >= 3 && best.as_ref().is_none_or(|it| time > it.0) {
-            best = Some((time, track, calls));
-        }
-    }
-    let (_, track, calls) = best?;
+    let (track, (calls, _)) = on_host(trace, host, TrackKind::Thread)
+        .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
+        .map(|it| (it, top_calls(trace, it)))
+        .filter(|it| it.1.0.len() >= 3)
+        .max_by_key(|it| (it.1.1, std::cmp::Reverse(it.0)))?;
     let names: Vec<StrId> = calls.iter().map(|it| it.1).collect();
     let cycle = cycle_of(&names)?;
     let phase = phase_of(trace, &calls, cycle);
@@ -224,7 +221,7 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
         }
     }
     // A cycle that the capture's end cuts off is no step.
-    if (calls.len() - phase) % cycle != 0 && found.starts.len() > 3 {
+    if !(calls.len() - phase).is_multiple_of(cycle) && found.starts.len() > 3 {
         let cut = found.starts.pop();
         if let (Some(cut), Some(last)) = (cut, found.starts.last_mut()) {
             last.1 = cut.0;
@@ -292,11 +289,10 @@ fn by_period(trace: &Trace, host: TrackId) -> Option<Found> {
             .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
             .max_by_key(|it| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(*it)))
     };
-    let track = busiest(TrackKind::Thread)
+    busiest(TrackKind::Thread)
         .filter(|it| trace.tracks[it.row()].events.len() >= 8)
         .and_then(|it| period_on(trace, it))
-        .or_else(|| busiest(TrackKind::Stream).and_then(|it| period_on(trace, it)));
-    track
+        .or_else(|| busiest(TrackKind::Stream).and_then(|it| period_on(trace, it)))
 }
 
 /// More occurrences than this are no steps a person would capture.
@@ -482,7 +478,7 @@ pub fn median(values: &mut [i64]) -> Option<i64> {
     }
     let middle = values.len() / 2;
     let (below, &mut high, _) = values.select_nth_unstable(middle);
-    if below.len() < middle || values.len() % 2 == 1 {
+    if below.len() < middle || !values.len().is_multiple_of(2) {
         return Some(high);
     }
     let low = values[..middle].iter().copied().max().unwrap_or(high);

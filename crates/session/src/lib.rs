@@ -7,6 +7,7 @@
 //! Nothing is ever written beside the user's files.
 
 mod discover;
+pub mod report;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -81,6 +82,18 @@ impl Session {
         Ok(Session { run, tables: Tables::new(Arc::new(out.finish())) })
     }
 
+    /// Opens bytes that are already in memory, as those of the demo.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Session, OpenError> {
+        let path = PathBuf::from(name);
+        let mut out = TraceBuilder::new();
+        let input = Input { bytes: Arc::new(bytes), path: &path };
+        sources::read(&input, &mut out)
+            .map_err(|source| OpenError::Source { path: path.clone(), source })?;
+        let run =
+            Run { name: name.to_owned(), files: Vec::new(), others: Vec::new(), path: path.clone() };
+        Ok(Session { run, tables: Tables::new(Arc::new(out.finish())) })
+    }
+
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
@@ -105,7 +118,7 @@ fn read_file(
 }
 
 /// A file's bytes: mapped, or unzipped into memory.
-fn load(path: &Path) -> io::Result<Bytes> {
+pub fn load(path: &Path) -> io::Result<Bytes> {
     let file = File::open(path)?;
     if file.metadata()?.len() == 0 {
         // An empty file cannot be mapped.
