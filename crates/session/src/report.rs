@@ -2,10 +2,13 @@
 //!
 //! Put together here once, so that the terminal, scripts and every other outlet say the same.
 
+use std::collections::BTreeMap;
+
+use analyses::op_time::OpTime;
 use analyses::run_info::{Device, devices, frameworks, window};
 use analyses::step::{Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
-use trace::{Dur, Note, OpKind, TrackKind};
+use trace::{Dur, EventId, Note, OpKind, TrackKind};
 
 use crate::Session;
 
@@ -17,6 +20,10 @@ pub struct Report {
     pub steps: Option<StepFacts>,
     /// In the order of the contract; empty without steps.
     pub breakdown: Vec<Share>,
+    /// The op, stage or call that holds most of the largest category, where it can be told.
+    pub main_culprit: Option<String>,
+    /// The ops with the largest self time, of the devices where there are any.
+    pub top_ops: Vec<TopOp>,
     /// Categories this profile cannot tell, and why.
     pub unknown: Vec<(&'static str, &'static str)>,
     pub notes: Vec<Note>,
@@ -58,9 +65,26 @@ pub struct Share {
     pub share: f64,
 }
 
+/// An op that stands out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopOp {
+    pub name: String,
+    pub op_type: Option<String>,
+    pub side: &'static str,
+    pub count: i64,
+    pub own: Dur,
+    /// Of all ops' self time on its side.
+    pub share: f64,
+}
+
+/// As many as a person reads.
+const TOP_OPS: usize = 6;
+
 impl Session {
     pub fn report(&self) -> Report {
         let trace = self.trace();
+        let breakdown = self.breakdown();
+        let main = largest(&breakdown).map(|it| it.category);
         Report {
             run: RunFacts {
                 path: self.run.path.display().to_string(),
@@ -75,7 +99,9 @@ impl Session {
                 events: trace.events.len(),
             },
             steps: step_facts(&self.tables().get::<Step>()),
-            breakdown: self.breakdown(),
+            main_culprit: main.and_then(|it| self.culprit(it)),
+            top_ops: self.top_ops(),
+            breakdown,
             unknown: self.unknown(),
             notes: trace.notes.clone(),
         }
@@ -98,6 +124,73 @@ impl Session {
             }
         }
         shares
+    }
+
+    fn top_ops(&self) -> Vec<TopOp> {
+        let ops = self.tables().get::<OpTime>();
+        let side = if ops.iter().any(|it| it.side == "device") { "device" } else { "host" };
+        // A stage of the input pipeline waits for its own source: its time is not work.
+        let mut ops: Vec<&OpTime> =
+            ops.iter().filter(|it| it.side == side && it.family != "tf.data").collect();
+        ops.sort_by(|a, b| b.self_ps.cmp(&a.self_ps).then_with(|| a.name.cmp(&b.name)));
+        ops.truncate(TOP_OPS);
+        let top = |it: &OpTime| TopOp {
+            name: it.name.clone(),
+            op_type: it.op_type.clone(),
+            side: it.side,
+            count: it.count,
+            own: Dur(it.self_ps),
+            share: it.self_share,
+        };
+        ops.into_iter().map(top).collect()
+    }
+
+    /// What holds most of a category, in the user's words where they are known.
+    fn culprit(&self, category: &str) -> Option<String> {
+        match category {
+            "compute" => self.top_ops().into_iter().next().map(|it| match it.op_type {
+                Some(op_type) if !it.name.ends_with(&op_type) => format!("{} ({op_type})", it.name),
+                _ => it.name,
+            }),
+            "input" => self.slowest_stage(),
+            "compile" => self.longest(&[OpKind::Compile]),
+            "output" => self.longest(&[OpKind::Save]),
+            "collective" => self.longest(&[OpKind::Collective, OpKind::CopyPeer]),
+            _ => None,
+        }
+    }
+
+    /// The stage of the input pipeline with most time of its own; a dataset's many files, each
+    /// a stage with a number, count as one.
+    fn slowest_stage(&self) -> Option<String> {
+        let mut stages: BTreeMap<String, i64> = BTreeMap::new();
+        for op in self.tables().get::<OpTime>().iter().filter(|it| it.family == "tf.data") {
+            *stages.entry(without_indices(&op.name)).or_default() += op.self_ps;
+        }
+        let stage = stages.into_iter().max_by_key(|it| it.1)?;
+        Some(stage.0)
+    }
+
+    /// The name that events of these kinds spend most time under.
+    fn longest(&self, kinds: &[OpKind]) -> Option<String> {
+        let trace = self.trace();
+        let mut names: BTreeMap<&str, i64> = BTreeMap::new();
+        for track in &trace.tracks {
+            let mut over = i64::MIN;
+            for row in track.rows() {
+                let event = EventId(row as u32);
+                if kinds.contains(&trace.events.kind[row]) && trace.events.start[row].0 >= over {
+                    over = trace.events.end(event).0;
+                    // The call that compiles says more than the compiler's phases.
+                    let call = trace.events.ancestors(event).map(|it| trace.name(it));
+                    let call = call.filter(|it| it.starts_with("PjitFunction(")).last();
+                    let name = call.unwrap_or_else(|| trace.name(event));
+                    *names.entry(name).or_default() += trace.events.dur[row].0;
+                }
+            }
+        }
+        let name = names.into_iter().max_by_key(|it| it.1)?.0;
+        Some(name.trim_start_matches("EagerLocalExecute: ").to_owned())
     }
 
     fn unknown(&self) -> Vec<(&'static str, &'static str)> {
@@ -158,8 +251,27 @@ fn percentile(values: &mut [i64], share: f64) -> Option<i64> {
 impl Report {
     /// The largest category.
     pub fn main(&self) -> Option<&Share> {
-        self.breakdown.iter().max_by(|a, b| a.share.total_cmp(&b.share))
+        largest(&self.breakdown)
     }
+}
+
+fn largest(breakdown: &[Share]) -> Option<&Share> {
+    breakdown.iter().max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// `Iterator::Root::FlatMap[773]::TFRecord` without the number.
+fn without_indices(stage: &str) -> String {
+    let mut out = String::new();
+    let mut inside = false;
+    for it in stage.chars() {
+        match it {
+            '[' => inside = true,
+            ']' => inside = false,
+            it if !inside => out.push(it),
+            _ => (),
+        }
+    }
+    out
 }
 
 /// What a person would say that a category does.
@@ -178,22 +290,14 @@ pub fn in_words(category: &str) -> &'static str {
     }
 }
 
-/// Kinds of events that can be to blame for a category, to name the one that holds most of it.
-pub fn kinds_of(category: &str) -> &'static [OpKind] {
-    match category {
-        "input" => &[OpKind::InputStage],
-        "compile" => &[OpKind::Compile],
-        "output" => &[OpKind::Save],
-        "collective" => &[OpKind::Collective, OpKind::CopyPeer],
-        "transfer_in" => &[OpKind::CopyIn],
-        "transfer_out" => &[OpKind::CopyOut],
-        _ => &[],
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::percentile;
+    use super::{percentile, without_indices};
+
+    #[test]
+    fn many_files_are_one_stage() {
+        assert_eq!(without_indices("Iterator::Root::FlatMap[773]::TFRecord"), "Iterator::Root::FlatMap::TFRecord");
+    }
 
     #[test]
     fn percentiles_lie_between_neighbours() {
