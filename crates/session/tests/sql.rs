@@ -1,6 +1,8 @@
 //! SQL says what the tables and the trace say, looks up as it would have searched, and cannot
 //! be made to write or to run for ever.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed helper is a failed test")]
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
