@@ -31,7 +31,8 @@ impl Run {
         let missing = || OpenError::Missing { path: path.to_owned() };
         let about = fs::metadata(path).map_err(|_| missing())?;
         let name = |path: &Path| {
-            let name = path.file_name().or_else(|| path.components().next_back().map(|it| it.as_os_str()));
+            let name =
+                path.file_name().or_else(|| path.components().next_back().map(|it| it.as_os_str()));
             name.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
         };
         if !about.is_dir() {
@@ -41,7 +42,9 @@ impl Run {
         let mut runs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
         collect(path, 0, &mut runs);
         let mut runs: Vec<(PathBuf, Vec<PathBuf>)> = runs.into_iter().collect();
-        runs.sort_by_cached_key(|(folder, files)| std::cmp::Reverse((when(folder, files), folder.clone())));
+        runs.sort_by_cached_key(|(folder, files)| {
+            std::cmp::Reverse((when(folder, files), folder.clone()))
+        });
         let mut runs = runs.into_iter();
         let Some((folder, files)) = runs.next() else {
             return Err(OpenError::NoProfile { path: path.to_owned() });

@@ -8,6 +8,7 @@
 
 mod discover;
 pub mod report;
+mod sql;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,12 +20,13 @@ use sources::{Bytes, Input, SourceError};
 use trace::{NoteKind, TraceBuilder};
 
 pub use discover::Run;
+pub use sql::{QueryResult, SqlError, SqlLimits, SqlTable, SqlValue, schema};
 
 /// One run, opened.
 #[derive(Debug)]
 pub struct Session {
     pub run: Run,
-    tables: Tables,
+    tables: Arc<Tables>,
 }
 
 /// Why a path could not be opened. The path comes last.
@@ -47,7 +49,10 @@ pub enum OpenError {
 /// How far opening has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
-    Reading { file: &'a Path, bytes: u64 },
+    Reading {
+        file: &'a Path,
+        bytes: u64,
+    },
     /// All files are read: sorting, nesting, joining.
     Sorting,
 }
@@ -79,7 +84,8 @@ impl Session {
             return Err(error);
         }
         progress(Progress::Sorting);
-        Ok(Session { run, tables: Tables::new(Arc::new(out.finish())) })
+        let tables = Arc::new(Tables::new(Arc::new(out.finish())));
+        Ok(Session { run, tables })
     }
 
     /// Opens bytes that are already in memory, as those of the demo.
@@ -89,9 +95,14 @@ impl Session {
         let input = Input { bytes: Arc::new(bytes), path: &path };
         sources::read(&input, &mut out)
             .map_err(|source| OpenError::Source { path: path.clone(), source })?;
-        let run =
-            Run { name: name.to_owned(), files: Vec::new(), others: Vec::new(), path: path.clone() };
-        Ok(Session { run, tables: Tables::new(Arc::new(out.finish())) })
+        let run = Run {
+            name: name.to_owned(),
+            files: Vec::new(),
+            others: Vec::new(),
+            path: path.clone(),
+        };
+        let tables = Arc::new(Tables::new(Arc::new(out.finish())));
+        Ok(Session { run, tables })
     }
 
     pub fn tables(&self) -> &Tables {
@@ -100,6 +111,11 @@ impl Session {
 
     pub fn trace(&self) -> &trace::Trace {
         self.tables.trace()
+    }
+
+    /// Answers a query over the tables of [`schema`].
+    pub fn sql(&self, query: &str, limits: &SqlLimits) -> Result<QueryResult, SqlError> {
+        sql::query(&self.tables, query, limits)
     }
 }
 

@@ -221,8 +221,7 @@ fn step_facts(steps: &[Step]) -> Option<StepFacts> {
         steps.iter().filter(|it| it.host == host && test(it)).count()
     };
     let count = hosts.iter().map(|it| of(it, &Step::counts)).max()?;
-    let mut durs: Vec<i64> =
-        steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
+    let mut durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
     let mean = durs.iter().map(|&it| it as f64).sum::<f64>() / durs.len().max(1) as f64;
     let squares: f64 = durs.iter().map(|&it| (it as f64 - mean).powi(2)).sum();
     let stdev = (durs.len() > 1).then(|| Dur((squares / (durs.len() - 1) as f64).sqrt() as i64));

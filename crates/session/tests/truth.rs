@@ -52,8 +52,7 @@ fn synthetic_profiles_come_out_as_they_were_made() {
 
         let last = of_host.len() as i64 - extra as i64;
         let rows = session.tables().get::<StepTime>();
-        let rows: Vec<&StepTime> =
-            rows.iter().filter(|it| it.counts && it.step < last).collect();
+        let rows: Vec<&StepTime> = rows.iter().filter(|it| it.counts && it.step < last).collect();
         for &(category, of) in &CATEGORIES {
             let found = rows.iter().map(|it| of(it) as f64).sum::<f64>() / rows.len() as f64 / 1e9;
             let made = truth.breakdown_ms[category];
@@ -102,8 +101,10 @@ fn against_clock(folder: &Path) -> Vec<String> {
     if found.len().abs_diff(clock.len()) > 2 {
         wrong.push(format!("{name}: {} steps, the clock has {}", found.len(), clock.len()));
     }
-    let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|it| (it.0 - it.1).abs()).sum::<f64>();
-    let shifted = |it: usize| (&found[it.min(found.len() - n)..], &clock[it.min(clock.len() - n)..]);
+    let distance =
+        |a: &[f64], b: &[f64]| a.iter().zip(b).map(|it| (it.0 - it.1).abs()).sum::<f64>();
+    let shifted =
+        |it: usize| (&found[it.min(found.len() - n)..], &clock[it.min(clock.len() - n)..]);
     let best = (0..=found.len().abs_diff(clock.len()))
         .min_by(|&a, &b| {
             let (a, b) = (shifted(a), shifted(b));
@@ -124,10 +125,13 @@ fn against_clock(folder: &Path) -> Vec<String> {
     for (part, fraction) in measured["fraction"].as_object().unwrap() {
         let Some((_, categories)) = PARTS.iter().find(|it| it.0 == part) else { continue };
         let share =
-            breakdown.iter().filter(|it| categories.contains(&it.0)).map(|it| it.1).sum::<f64>() / total;
+            breakdown.iter().filter(|it| categories.contains(&it.0)).map(|it| it.1).sum::<f64>()
+                / total;
         let fraction = fraction.as_f64().unwrap();
         if (share - fraction).abs() > 0.05 {
-            wrong.push(format!("{name}: {part} is {fraction:.3} by the clock, {categories:?} {share:.3}"));
+            wrong.push(format!(
+                "{name}: {part} is {fraction:.3} by the clock, {categories:?} {share:.3}"
+            ));
         }
     }
     wrong
