@@ -77,6 +77,20 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Skips a run of length-delimited fields of one single-byte tag, at least until `until`;
+    /// how many there were, or `None` where the next field is another or damaged.
+    pub fn skip_run(&mut self, tag: u8, until: usize) -> Option<usize> {
+        let mut n = 0;
+        while self.at < until && self.bytes.get(self.at) == Some(&tag) {
+            let Some((len, len_len)) = varint(self.bytes, self.at + 1) else { break };
+            let end = (self.at + 1 + len_len).checked_add(len as usize);
+            let Some(end) = end.filter(|&it| it <= self.bytes.len()) else { break };
+            self.at = end;
+            n += 1;
+        }
+        (n > 0).then_some(n)
+    }
+
     /// How far the walk has come.
     pub fn position(&self) -> usize {
         self.at

@@ -243,6 +243,9 @@ struct Line {
     damage: Option<(usize, NoteKind)>,
 }
 
+/// Field 4 of a line, length-delimited.
+pub const EVENT_TAG: u8 = 0x22;
+
 /// Events are decoded in pieces of about this size, so that one long line keeps all cores busy.
 const CHUNK_BYTES: usize = 4 << 20;
 
@@ -282,6 +285,10 @@ impl Line {
             if at - chunk_start >= CHUNK_BYTES && chunk_events > 0 {
                 line.chunks.push((chunk_start..at, chunk_events));
                 (chunk_start, chunk_events) = (at, 0);
+            }
+            if let Some(n) = fields.skip_run(EVENT_TAG, chunk_start + CHUNK_BYTES - range.start) {
+                chunk_events += n;
+                continue;
             }
             match fields.next() {
                 Ok(Some(field)) => match (field.number, field.value) {

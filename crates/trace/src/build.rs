@@ -454,6 +454,8 @@ impl TraceBuilder {
             rest = others;
             runs.push((track.rows(), run));
         }
+        let overlaps: Vec<bool> = self.details.iter().map(|it| it.overlaps).collect();
+        let any_overlaps = overlaps.contains(&true);
         runs.into_par_iter().for_each(|(rows, parent)| {
             let mut open: Vec<(i64, u32)> = Vec::new();
             for (row, parent) in rows.zip(parent) {
@@ -465,7 +467,8 @@ impl TraceBuilder {
                 }
                 *parent =
                     open.iter().rev().find(|it| it.0 >= end).map_or(NO_ROW, |it| it.1);
-                if !self.details[self.detail[row] as usize].overlaps && end > start {
+                let overlaps = any_overlaps && overlaps[self.detail[row] as usize];
+                if !overlaps && end > start {
                     open.push((end, row as u32));
                 }
             }

@@ -79,7 +79,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
     let bytes = &bytes[..chunk.bytes.end];
     let mut at = chunk.bytes.start;
     while at < bytes.len() && row < rows.name.len() {
-        if bytes[at] != 0x22 {
+        if bytes[at] != super::EVENT_TAG {
             // A field of the line that stands between its events.
             let mut fields = Fields::new(&bytes[at..]);
             match fields.next() {

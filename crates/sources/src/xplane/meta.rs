@@ -103,8 +103,10 @@ pub struct PlaneMeta {
     pub events: Vec<EventMeta>,
     /// Stats that stand for all events of a name.
     event_stats: Vec<Vec<Range<usize>>>,
-    pub stat_ids: IdMap,
-    pub lifts: Vec<Lift>,
+    stat_ids: IdMap,
+    /// By stat id, for those that are small: the hot loop asks this of every stat.
+    small_lifts: Vec<Lift>,
+    lifts: Vec<Lift>,
     stat_names: Vec<String>,
     pub facts: Vec<(String, FactValue)>,
     /// Compiled programs: name and bytes.
@@ -166,13 +168,21 @@ impl PlaneMeta {
             stat_ids.push(id);
             stat_names.push(name);
         }
-        let lifts = stat_names.iter().map(|it| Lift::of(it)).collect();
+        let lifts: Vec<Lift> = stat_names.iter().map(|it| Lift::of(it)).collect();
+        let stat_ids = IdMap::new(&stat_ids);
+        let small_lifts = match &stat_ids {
+            IdMap::Dense(rows) => {
+                rows.iter().map(|&it| lifts.get(it as usize).copied().unwrap_or_default()).collect()
+            }
+            IdMap::Sparse(_) => Vec::new(),
+        };
 
         let mut meta = PlaneMeta {
             event_ids: IdMap::Dense(Vec::new()),
             events: Vec::with_capacity(plane.event_metadata.len()),
             event_stats: Vec::with_capacity(plane.event_metadata.len()),
-            stat_ids: IdMap::new(&stat_ids),
+            stat_ids,
+            small_lifts,
             lifts,
             stat_names,
             facts: Vec::new(),
@@ -242,7 +252,13 @@ impl PlaneMeta {
 
     #[inline]
     pub fn lift(&self, stat: u64) -> Lift {
-        self.stat_ids.get(stat).map_or(Lift::No, |it| self.lifts[it])
+        match usize::try_from(stat).ok().and_then(|it| self.small_lifts.get(it)) {
+            Some(&lift) => lift,
+            None if self.small_lifts.is_empty() => {
+                self.stat_ids.get(stat).map_or(Lift::No, |it| self.lifts[it])
+            }
+            None => Lift::No,
+        }
     }
 
     fn stat_name(&self, stat: u64) -> &str {
