@@ -1,0 +1,86 @@
+//! The binary `strobe`: one file per subcommand, each arguments and one function.
+
+mod demo;
+mod doctor;
+mod explain;
+mod output;
+mod progress;
+mod report;
+mod sql;
+mod table;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use session::Session;
+
+use crate::output::Output;
+
+/// Tells why a model trains slowly, what to change, and how much faster it will be.
+#[derive(Debug, Parser)]
+#[command(name = "strobe", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Demo(demo::Args),
+    Report(report::Args),
+    Table(table::Args),
+    Sql(sql::Args),
+    Explain(explain::Args),
+    Doctor(doctor::Args),
+}
+
+/// Could not: bad input or bad usage.
+const COULD_NOT: u8 = 2;
+/// Not enough data to judge.
+const NOT_ENOUGH: u8 = 3;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = Output::of_stdout();
+    let done = match &cli.command {
+        Command::Demo(args) => demo::run(args, &mut out),
+        Command::Report(args) => report::run(args, &mut out),
+        Command::Table(args) => table::run(args, &mut out),
+        Command::Sql(args) => sql::run(args, &mut out),
+        Command::Explain(args) => explain::run(args, &mut out),
+        Command::Doctor(args) => doctor::run(args, &mut out),
+    };
+    let done = done.and_then(|code| Ok(out.flush().map(|()| code)?));
+    match done {
+        Ok(code) => code,
+        // A reader that has seen enough, as `head`, is no failure.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            ExitCode::from(COULD_NOT)
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|it| it.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Opens a path, showing progress where it takes long, and says which of several runs it took.
+fn open(path: &Path) -> anyhow::Result<Session> {
+    let progress = progress::Progress::start();
+    let session = Session::open_with(path, &|it| progress.say(it))?;
+    drop(progress);
+    if let Some(other) = session.run.others.first() {
+        let n = session.run.others.len() + 1;
+        let _ = writeln!(
+            io::stderr(),
+            "note: {n} runs here, {} is the newest; name another as {}",
+            session.run.name,
+            other.display()
+        );
+    }
+    Ok(session)
+}

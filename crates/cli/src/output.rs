@@ -1,0 +1,268 @@
+//! How things look on the terminal: width, colours, aligned tables; and as CSV, Markdown, JSON.
+
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+    Md,
+    Csv,
+}
+
+/// Where to print, and what it can show.
+pub struct Output {
+    to: Box<dyn Write>,
+    pub width: usize,
+    pub colour: Colour,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    None,
+    /// The sixteen every terminal has.
+    Basic,
+    True,
+}
+
+impl Output {
+    pub fn of_stdout() -> Output {
+        let is_terminal = io::stdout().is_terminal();
+        let said = std::env::var("COLUMNS").ok().and_then(|it| it.parse().ok());
+        let seen = terminal_size::terminal_size().map(|it| usize::from(it.0.0));
+        let width = said.or(seen.filter(|_| is_terminal)).unwrap_or(80).clamp(40, 240);
+        let truecolour = std::env::var("COLORTERM")
+            .is_ok_and(|it| it.contains("truecolor") || it.contains("24bit"));
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty())
+            && std::env::var("TERM").map_or(true, |it| it != "dumb");
+        let colour = match (is_terminal && wanted, truecolour) {
+            (false, _) => Colour::None,
+            (true, false) => Colour::Basic,
+            (true, true) => Colour::True,
+        };
+        Output { to: Box::new(BufWriter::new(io::stdout())), width, colour }
+    }
+
+    pub fn json(&mut self, value: &Value) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut self.to, value)?;
+        writeln!(self.to)
+    }
+
+    /// The text in a category's colour.
+    pub fn paint(&self, category: &str, text: &str) -> String {
+        let (rgb, basic) = colour_of(category);
+        match self.colour {
+            Colour::None => text.to_owned(),
+            Colour::Basic => format!("\x1b[{basic}m{text}\x1b[0m"),
+            Colour::True => {
+                let [r, g, b] = rgb;
+                format!("\x1b[38;2;{r};{g};{b}m{text}\x1b[0m")
+            }
+        }
+    }
+
+    pub fn strong(&self, text: &str) -> String {
+        match self.colour {
+            Colour::None => text.to_owned(),
+            _ => format!("\x1b[1m{text}\x1b[0m"),
+        }
+    }
+
+    pub fn faint(&self, text: &str) -> String {
+        match self.colour {
+            Colour::None => text.to_owned(),
+            _ => format!("\x1b[2m{text}\x1b[0m"),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// The ten colours of the design, for dark ground, and their nearest among the basic ones.
+fn colour_of(category: &str) -> ([u8; 3], u8) {
+    match category {
+        "compute" => ([0x6E, 0xA8, 0xFF], 94),
+        "collective" => ([0x62, 0xC5, 0x85], 32),
+        "transfer_in" => ([0x4F, 0xD0, 0xD4], 36),
+        "transfer_out" => ([0x9A, 0xDF, 0xE0], 96),
+        "input" => ([0xFF, 0xB5, 0x47], 33),
+        "python" => ([0xF2, 0x7B, 0xAE], 95),
+        "compile" => ([0xB1, 0x97, 0xFC], 35),
+        "runtime" => ([0x94, 0xA3, 0xB8], 37),
+        "output" => ([0xD9, 0xBC, 0x4A], 93),
+        _ => ([0x7A, 0x84, 0x92], 90),
+    }
+}
+
+/// A table of texts; numbers are right-aligned.
+#[derive(Debug, Default)]
+pub struct Grid {
+    pub columns: Vec<String>,
+    pub right: Vec<bool>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    /// Prints to the width: the widest text columns give way.
+    pub fn text(&self, width: usize, indent: usize) -> String {
+        let mut widths: Vec<usize> = self.columns.iter().map(|it| it.chars().count()).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let room = width.saturating_sub(indent + 2 * widths.len().saturating_sub(1));
+        while widths.iter().sum::<usize>() > room {
+            let texts = (0..widths.len()).filter(|&it| !self.right[it] && widths[it] > 8);
+            let Some(widest) = texts.max_by_key(|&it| widths[it]) else { break };
+            widths[widest] -= 1;
+        }
+        let mut out = String::new();
+        let mut line = |cells: &[String]| {
+            let mut text = " ".repeat(indent);
+            for (at, cell) in cells.iter().enumerate() {
+                let cell = shorten(cell, widths[at]);
+                let pad = " ".repeat(widths[at].saturating_sub(cell.chars().count()));
+                let gap = if at + 1 < cells.len() { "  " } else { "" };
+                let _ = match self.right[at] {
+                    true => write!(text, "{pad}{cell}{gap}"),
+                    false => write!(text, "{cell}{pad}{gap}"),
+                };
+            }
+            let _ = writeln!(out, "{}", text.trim_end());
+        };
+        line(&self.columns);
+        for row in &self.rows {
+            line(row);
+        }
+        out
+    }
+
+    pub fn markdown(&self) -> String {
+        let escape = |it: &String| it.replace('|', "\\|").replace('\n', " ");
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut out = line(self.columns.iter().map(escape).collect());
+        out += &line(self.right.iter().map(|&it| if it { "--:" } else { "---" }.to_owned()).collect());
+        for row in &self.rows {
+            out += &line(row.iter().map(escape).collect());
+        }
+        out
+    }
+
+    pub fn csv(&self) -> String {
+        let quote = |it: &String| match it.contains([',', '"', '\n', '\r']) {
+            true => format!("\"{}\"", it.replace('"', "\"\"")),
+            false => it.clone(),
+        };
+        let line = |cells: &[String]| cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\r\n";
+        let mut out = line(&self.columns);
+        for row in &self.rows {
+            out += &line(row);
+        }
+        out
+    }
+}
+
+/// Keeps both ends: an op's scope and its own name both tell.
+pub fn shorten(text: &str, width: usize) -> String {
+    let n = text.chars().count();
+    if n <= width {
+        return text.to_owned();
+    }
+    let keep = width.saturating_sub(1);
+    let (head, tail) = (keep / 3, keep - keep / 3);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(n - tail).collect();
+    format!("{start}…{end}")
+}
+
+/// `95.8 %`, `2.9 %`; a digit behind the point below ten.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+/// Thousands apart by a thin space.
+pub fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push('\u{2009}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Breaks a text at words.
+pub fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let mut out = String::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() + indent.len() > width {
+            let _ = writeln!(out, "{indent}{line}");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line += word;
+    }
+    if !line.is_empty() {
+        let _ = writeln!(out, "{indent}{line}");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Grid, percent, shorten, thousands, wrap};
+
+    fn grid() -> Grid {
+        Grid {
+            columns: vec!["name".into(), "ms".into()],
+            right: vec![false, true],
+            rows: vec![
+                vec!["model/dense/MatMul".into(), "12.5".into()],
+                vec!["a,\"b\"".into(), "3".into()],
+            ],
+        }
+    }
+
+    #[test]
+    fn grids_align_and_give_way() {
+        assert_eq!(
+            grid().text(80, 1),
+            " name                  ms\n model/dense/MatMul  12.5\n a,\"b\"                  3\n"
+        );
+        assert!(grid().text(20, 0).lines().all(|it| it.chars().count() <= 20));
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it() {
+        assert_eq!(grid().csv().lines().nth(2), Some("\"a,\"\"b\"\"\",3"));
+    }
+
+    #[test]
+    fn numbers_and_words() {
+        assert_eq!(percent(0.9577), "96 %");
+        assert_eq!(percent(0.0286), "2.9 %");
+        assert_eq!(thousands(1_234_567), "1\u{2009}234\u{2009}567");
+        assert_eq!(shorten("abcdefghij", 7), "ab…ghij");
+        assert_eq!(wrap("one two three", 9, " "), " one two\n three\n");
+    }
+}

@@ -1,0 +1,66 @@
+//! Tells on stderr what takes long: nothing for a second, then a line.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use session::Progress as Step;
+
+pub struct Progress {
+    words: Option<Sender<String>>,
+    teller: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    pub fn start() -> Progress {
+        let (words, heard) = mpsc::channel::<String>();
+        let teller = std::thread::spawn(move || {
+            let (begun, live) = (Instant::now(), io::stderr().is_terminal());
+            let mut now = String::new();
+            let mut shown = false;
+            loop {
+                match heard.recv_timeout(Duration::from_millis(200)) {
+                    Ok(it) => now = it,
+                    Err(RecvTimeoutError::Disconnected) => break,
+                    Err(RecvTimeoutError::Timeout) => (),
+                }
+                let waited = begun.elapsed();
+                if waited < Duration::from_secs(1) || now.is_empty() || (shown && !live) {
+                    continue;
+                }
+                shown = true;
+                let (before, after) = if live { ("\r\x1b[K", "") } else { ("", "\n") };
+                let _ = write!(io::stderr(), "{before}{now} · {} s{after}", waited.as_secs());
+                let _ = io::stderr().flush();
+            }
+            if shown && live {
+                let _ = write!(io::stderr(), "\r\x1b[K");
+            }
+        });
+        Progress { words: Some(words), teller: Some(teller) }
+    }
+
+    pub fn say(&self, step: Step<'_>) {
+        let text = match step {
+            Step::Reading { file, bytes } => {
+                let name = file.file_name().map(|it| it.to_string_lossy().into_owned());
+                format!("reading {}, {} MB", name.unwrap_or_default(), bytes / 1_000_000)
+            }
+            Step::Sorting => "sorting events".to_owned(),
+        };
+        if let Some(words) = &self.words {
+            // The teller may be gone; then nobody needs to be told.
+            let _ = words.send(text);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.words = None;
+        if let Some(teller) = self.teller.take() {
+            let _ = teller.join();
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! `strobe report`: the verdict, top-down: the sentence, the bar, the steps, the ops, the notes.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use session::Session;
+use session::report::{Report, Share, in_words};
+use trace::Dur;
+
+use crate::output::{Format, Grid, Output, percent, shorten, thousands, wrap};
+
+/// Say where the steps of a run go
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A profile, a run folder or a log folder; of several runs the newest is taken
+    pub path: PathBuf,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
+    let session = crate::open(&args.path)?;
+    print(&session, args.format, out)
+}
+
+/// Prints the report of an open session; also the end of the demo.
+pub fn print(session: &Session, format: Format, out: &mut Output) -> anyhow::Result<ExitCode> {
+    let report = session.report();
+    match format {
+        Format::Text => {
+            let text = text(&report, out);
+            write!(out, "{text}")?;
+        }
+        Format::Json => out.json(&as_json(&report))?,
+        Format::Md => write!(out, "{}", markdown(&report))?,
+        Format::Csv => write!(out, "{}", breakdown_grid(&report).csv())?,
+    }
+    let judged = report.steps.is_some();
+    Ok(if judged { ExitCode::SUCCESS } else { ExitCode::from(crate::NOT_ENOUGH) })
+}
+
+fn headline(report: &Report) -> String {
+    let run = &report.run;
+    let mut parts = vec![run.name.clone()];
+    if !run.frameworks.is_empty() {
+        let names = run.frameworks.iter().map(|it| match *it {
+            "tensorflow" => "TensorFlow",
+            "jax" => "JAX",
+            other => other,
+        });
+        parts.push(names.collect::<Vec<_>>().join(", "));
+    }
+    let hosts = match run.hosts.len() {
+        1 => "1 host".to_owned(),
+        n => format!("{n} hosts"),
+    };
+    parts.push(format!("{hosts}, {}", devices_in_words(report)));
+    if let Some(steps) = &report.steps {
+        let all = steps.count + steps.warmup_skipped + steps.partial;
+        parts.push(format!("{} steady steps of {all}", steps.count));
+    }
+    parts.join(" · ")
+}
+
+fn devices_in_words(report: &Report) -> String {
+    let mut kinds: Vec<(String, usize)> = Vec::new();
+    for device in &report.run.devices {
+        // `Nvidia GPU:0, 8.0`: the number of the device is not part of what it is.
+        let name = match device.name.split_once(':') {
+            Some((kind, rest)) => {
+                format!("{kind}{}", rest.trim_start_matches(|it: char| it.is_ascii_digit()))
+            }
+            None => device.name.clone(),
+        };
+        match kinds.iter_mut().find(|it| it.0 == name) {
+            Some(it) => it.1 += 1,
+            None => kinds.push((name, 1)),
+        }
+    }
+    if kinds.is_empty() {
+        return "CPU only".to_owned();
+    }
+    let word = |(name, n): &(String, usize)| match n {
+        1 => name.clone(),
+        n => format!("{n} × {name}"),
+    };
+    kinds.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// The sentence a colleague would say.
+fn verdict(report: &Report) -> String {
+    let (Some(steps), Some(main)) = (&report.steps, report.main()) else {
+        let run = &report.run;
+        return format!(
+            "No steps could be told apart in {} events over {}.",
+            thousands(run.events),
+            run.window
+        );
+    };
+    let whose = match &report.main_culprit {
+        Some(name) => format!(", most of it in {name}"),
+        None => String::new(),
+    };
+    format!(
+        "{} a step, of which {} {}{whose}.",
+        steps.mean,
+        main.per_step,
+        in_words(main.category)
+    )
+}
+
+fn text(report: &Report, out: &Output) -> String {
+    let width = out.width;
+    let mut text = String::new();
+    let _ = writeln!(text, " {}", out.faint(&shorten(&headline(report), width - 2)));
+    let _ = writeln!(text);
+    text += &out.strong(wrap(&verdict(report), width, " ").trim_end());
+    text.push('\n');
+    if !report.breakdown.is_empty() {
+        text += &bar(report, out);
+        text += &legend(report, out);
+    }
+    if let Some(steps) = &report.steps {
+        let _ = writeln!(text);
+        let spread = steps.stdev.map(|it| format!(" ± {it}")).unwrap_or_default();
+        let line = format!(
+            "Steps: median {}, mean {}{spread}, p95 {}; found by {} ({}), confidence {:.2}{}{}",
+            steps.median,
+            steps.mean,
+            steps.p95,
+            steps.found_by,
+            shorten(&steps.marker, 40),
+            steps.confidence,
+            counted(steps.warmup_skipped, "warm-up step left out"),
+            counted(steps.partial, "step cut off by the end of the capture"),
+        );
+        text += &wrap(&line, width, " ");
+    }
+    if !report.top_ops.is_empty() {
+        let _ = writeln!(text);
+        text += &ops_grid(report).text(width, 1);
+    }
+    if !report.unknown.is_empty() {
+        let _ = writeln!(text);
+        let names: Vec<&str> = report.unknown.iter().map(|it| it.0).collect();
+        let line = format!("Not measured: {} ({})", names.join(", "), report.unknown[0].1);
+        text += &wrap(&line, width, " ");
+    }
+    for note in &report.notes {
+        let line = format!("Note: {} {}: {}", thousands(note.count as usize), note.kind.name(), note.first);
+        text += &wrap(&line, width, " ");
+    }
+    text
+}
+
+fn counted(n: usize, what: &str) -> String {
+    match n {
+        0 => String::new(),
+        1 => format!("; 1 {what}"),
+        n => format!("; {n} {}", what.replacen("step", "steps", 1)),
+    }
+}
+
+/// Largest first: the order in which people ask.
+fn by_share(report: &Report) -> Vec<&Share> {
+    let mut shares: Vec<&Share> = report.breakdown.iter().filter(|it| it.share > 0.0).collect();
+    shares.sort_by(|a, b| b.share.total_cmp(&a.share));
+    shares
+}
+
+/// Neighbours differ by pattern where there are no colours.
+const FILLS: [&str; 4] = ["█", "▒", "▓", "░"];
+
+fn fill(at: usize, out: &Output) -> &'static str {
+    match out.colour {
+        crate::output::Colour::None => FILLS[at % FILLS.len()],
+        _ => "█",
+    }
+}
+
+fn bar(report: &Report, out: &Output) -> String {
+    let cells = out.width - 2;
+    let mut text = " ".to_owned();
+    let (mut sum, mut drawn) = (0.0, 0);
+    for (at, share) in by_share(report).into_iter().enumerate() {
+        sum += share.share;
+        let until = ((sum * cells as f64).round() as usize).min(cells);
+        let n = until.saturating_sub(drawn);
+        drawn += n;
+        text += &out.paint(share.category, &fill(at, out).repeat(n));
+    }
+    text + "\n"
+}
+
+fn legend(report: &Report, out: &Output) -> String {
+    let mut text = String::new();
+    let mut used = 0;
+    for (at, share) in by_share(report).into_iter().enumerate() {
+        let label = format!("{} {}", share.category, percent(share.share));
+        let width = label.chars().count() + 5;
+        if used + width > out.width {
+            text.push('\n');
+            used = 0;
+        }
+        let lead = if used == 0 { " " } else { "   " };
+        used += width;
+        let _ = write!(text, "{lead}{} {label}", out.paint(share.category, fill(at, out)));
+    }
+    text + "\n"
+}
+
+fn breakdown_grid(report: &Report) -> Grid {
+    Grid {
+        columns: ["category", "ms_per_step", "share"].map(str::to_owned).to_vec(),
+        right: vec![false, true, true],
+        rows: report
+            .breakdown
+            .iter()
+            .map(|it| vec![it.category.to_owned(), ms(it.per_step).to_string(), format!("{:.6}", it.share)])
+            .collect(),
+    }
+}
+
+fn ops_grid(report: &Report) -> Grid {
+    Grid {
+        columns: ["Top ops", "on", "self", "share", "count"].map(str::to_owned).to_vec(),
+        right: vec![false, false, true, true, true],
+        rows: report
+            .top_ops
+            .iter()
+            .map(|it| {
+                vec![
+                    it.name.clone(),
+                    it.side.to_owned(),
+                    it.own.to_string(),
+                    percent(it.share),
+                    thousands(it.count as usize),
+                ]
+            })
+            .collect(),
+    }
+}
+
+fn markdown(report: &Report) -> String {
+    let mut text = format!("# {}\n\n{}\n\n", headline(report), verdict(report));
+    text += &breakdown_grid(report).markdown();
+    if !report.top_ops.is_empty() {
+        text += "\n";
+        text += &ops_grid(report).markdown();
+    }
+    for note in &report.notes {
+        let _ = writeln!(text, "\n- note: {} {}: {}", note.count, note.kind.name(), note.first);
+    }
+    text
+}
+
+fn ms(dur: Dur) -> f64 {
+    dur.0 as f64 / 1e9
+}
+
+/// The contract's shape.
+pub fn as_json(report: &Report) -> Value {
+    let run = &report.run;
+    let devices: Vec<Value> = run
+        .devices
+        .iter()
+        .map(|it| json!({"name": it.name, "kind": it.kind, "host": it.host}))
+        .collect();
+    let steps = match &report.steps {
+        Some(it) => json!({
+            "count": it.count,
+            "found_by": it.found_by,
+            "marker": it.marker,
+            "confidence": it.confidence,
+            "warmup_skipped": it.warmup_skipped,
+            "partial": it.partial,
+            "mean_ms": ms(it.mean),
+            "median_ms": ms(it.median),
+            "p95_ms": ms(it.p95),
+            "stdev_ms": it.stdev.map(ms),
+        }),
+        None => json!({"count": 0, "found_by": "none", "confidence": 0.0}),
+    };
+    let breakdown: Vec<Value> = report
+        .breakdown
+        .iter()
+        .map(|it| json!({"category": it.category, "ms_per_step": ms(it.per_step), "share": it.share}))
+        .collect();
+    let unknown: Vec<Value> = report
+        .unknown
+        .iter()
+        .map(|(category, why)| json!({"category": category, "why": why}))
+        .collect();
+    let ops: Vec<Value> = report
+        .top_ops
+        .iter()
+        .map(|it| {
+            json!({"name": it.name, "type": it.op_type, "side": it.side, "count": it.count,
+                   "self_ms": ms(it.own), "share": it.share})
+        })
+        .collect();
+    let notes: Vec<Value> = report
+        .notes
+        .iter()
+        .map(|it| json!({"kind": it.kind.name(), "count": it.count, "first": it.first}))
+        .collect();
+    json!({
+        "schema": 1,
+        "run": {
+            "path": run.path,
+            "name": run.name,
+            "frameworks": run.frameworks,
+            "hosts": run.hosts,
+            "devices": devices,
+            "window_ms": ms(run.window),
+            "events": run.events,
+        },
+        "verdict": verdict(report),
+        "steps": steps,
+        "breakdown": breakdown,
+        "breakdown_unknown": unknown,
+        "top_ops": ops,
+        "findings": [],
+        "not_checked": [{"rule": "*", "why": "this version measures; it does not diagnose yet"}],
+        "notes": notes,
+    })
+}
