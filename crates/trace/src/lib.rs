@@ -227,6 +227,8 @@ pub struct Detail {
     pub program_id: Option<i64>,
     pub kernel: Option<KernelShape>,
     pub copy_bytes: Option<u64>,
+    /// From and to which memory a copy goes: `pageable to device`.
+    pub copy_memory: Option<StrId>,
     /// A call from Python into the framework: whether it calls a whole function or one op.
     pub calls_function: Option<bool>,
     /// A call of a traced function: whether this call had to trace.

@@ -209,6 +209,12 @@ impl OpKind {
 
 /// Copies by NVIDIA's names (`MemcpyH2D`), the older ones (`MemcpyHToD`) and AMD's.
 fn is_copy(name: &str) -> Option<OpKind> {
+    match name {
+        "CopyHostToDevice" => return Some(OpKind::CopyIn),
+        "CopyDeviceToHost" => return Some(OpKind::CopyOut),
+        "CopyDeviceToDevice" => return Some(OpKind::CopyOnDevice),
+        _ => (),
+    }
     let rest = name.strip_prefix("Memcpy").or_else(|| name.strip_prefix("hipMemcpy"))?;
     let rest = rest.to_ascii_lowercase().replace("to", "2");
     Some(match rest.get(..3).unwrap_or("") {
@@ -544,6 +550,7 @@ mod tests {
             ("MemcpyDToH", OpKind::CopyOut),
             ("MemcpyD2D", OpKind::CopyOnDevice),
             ("MemcpyP2P", OpKind::CopyPeer),
+            ("CopyDeviceToDevice", OpKind::CopyOnDevice),
             ("Memset", OpKind::Memset),
             ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", OpKind::Collective),
             ("ampere_sgemm_128x64_nn", OpKind::Kernel),

@@ -342,7 +342,11 @@ impl PlaneMeta {
                 "hlo_category" => detail.hlo_category = text(out),
                 "program_id" => detail.program_id = number,
                 "kernel_details" => detail.kernel = Some(kernel_shape(&value.to_string())),
-                "memcpy_details" => detail.copy_bytes = copy_bytes(&value.to_string()),
+                "memcpy_details" => {
+                    let text = value.to_string();
+                    detail.copy_bytes = copy_bytes(&text);
+                    detail.copy_memory = copy_memory(&text).map(|it| out.text(&it));
+                }
                 "is_func" => detail.calls_function = number.map(|it| it != 0),
                 "tf_function_call" => {
                     detail.traced = Some(value.to_string().starts_with("traced"));
@@ -401,6 +405,12 @@ fn copy_bytes(text: &str) -> Option<u64> {
     text.split_whitespace().find_map(|it| it.strip_prefix("size:")).and_then(|it| it.parse().ok())
 }
 
+/// `kind_src:pageable kind_dst:device size:9`; older profilers do not say.
+fn copy_memory(text: &str) -> Option<String> {
+    let of = |key: &str| text.split_whitespace().find_map(|it| it.strip_prefix(key));
+    Some(format!("{} to {}", of("kind_src:")?, of("kind_dst:")?))
+}
+
 fn each_field<'a>(message: &'a [u8], mut each: impl FnMut(u32, Value<'a>)) {
     let mut fields = Fields::new(message);
     while let Ok(Some(field)) = fields.next() {
@@ -439,7 +449,7 @@ fn map_value(bytes: &[u8], entry: &Range<usize>) -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{copy_bytes, kernel_shape};
+    use super::{copy_bytes, copy_memory, kernel_shape};
 
     #[test]
     fn all_dialects_of_launch_details() {
@@ -460,5 +470,8 @@ mod tests {
         assert_eq!(copy_bytes("kind:Unknown size:7 dest:512 async:1"), Some(7));
         assert_eq!(copy_bytes("kind_src:pageable kind_dst:device size:9 dest:0"), Some(9));
         assert_eq!(copy_bytes("dest:0"), None);
+        let memory = copy_memory("kind_src:pageable kind_dst:device size:9 dest:0");
+        assert_eq!(memory.as_deref(), Some("pageable to device"));
+        assert_eq!(copy_memory("kind:Unknown size:7"), None);
     }
 }
