@@ -209,7 +209,13 @@ macro_rules! registry {
 }
 
 registry![
+    copy::Copy,
+    device_use::DeviceUse,
+    host_thread::HostThread,
+    kernel_time::KernelTime,
+    op_time::OpTime,
     run_info::RunInfo,
+    scope_time::ScopeTime,
     step::Step,
     step_time::StepTime,
 ];

@@ -1,0 +1,161 @@
+//! Makes rows of sums: looks at the names, once per distinct one, and joins what is of one op.
+
+use hashbrown::HashMap;
+use trace::{Detail, OpFamily, OpName, StrId, Trace};
+
+use super::{EAGER_OP, EAGERLY, IN_FUNCTION, OpTime, Sum, What, op_of};
+
+/// A row before it is settled.
+pub struct Made<'a> {
+    side: &'static str,
+    name: &'a str,
+    op_type: Option<String>,
+    family: &'static str,
+    module: Option<StrId>,
+    pub sum: Sum,
+    pub device_ps: i64,
+}
+
+/// Rows by what makes them differ; the last says whether the op stands for its kernel's run.
+pub struct Rows<'a> {
+    trace: &'a Trace,
+    index: HashMap<(&'static str, &'a str, Option<StrId>, bool), usize>,
+    rows: Vec<Made<'a>>,
+}
+
+impl<'a> Rows<'a> {
+    pub fn new(trace: &'a Trace) -> Rows<'a> {
+        Rows { trace, index: HashMap::new(), rows: Vec::new() }
+    }
+
+    pub fn of(&mut self, side: &'static str, what: What) -> &mut Made<'a> {
+        let trace = self.trace;
+        let mut module = None;
+        let (name, op_type, family) = match what {
+            What::Named(name) => named(trace.text(name)),
+            What::Eager(call) => {
+                let name = trace.text(call);
+                let name = name.strip_prefix(EAGER_OP).unwrap_or(name);
+                (name, Some(name.to_owned()), "tensorflow")
+            }
+            What::Kernel(name, row) => {
+                let (name, detail) = (trace.text(name), &trace.details[row as usize]);
+                match detail.hlo_category {
+                    Some(_) => {
+                        module = detail.hlo_module;
+                        compiled(trace, name, detail)
+                    }
+                    None => (name, None, "kernel"),
+                }
+            }
+            What::Detailed(row) => {
+                let detail = &trace.details[row as usize];
+                match (op_of(trace, detail), detail.hlo_op) {
+                    (Some(op), _) => named(op),
+                    (None, hlo_op) => {
+                        module = detail.hlo_module;
+                        let name = hlo_op.map_or("", |it| trace.text(it));
+                        compiled(trace, name, detail)
+                    }
+                }
+            }
+        };
+        let key = (side, name, module, matches!(what, What::Eager(_)));
+        let at = *self.index.entry(key).or_insert_with(|| {
+            let sum = Sum::NONE;
+            self.rows.push(Made { side, name, op_type, family, module, sum, device_ps: 0 });
+            self.rows.len() - 1
+        });
+        &mut self.rows[at]
+    }
+
+    /// Device work says which op it is of; host ops of that name have started it.
+    pub fn give_host_its_device_time(&mut self) {
+        for at in 0..self.rows.len() {
+            let Made { side, name, family, sum, .. } = self.rows[at];
+            if side == "host" || matches!(family, "xla" | "kernel") {
+                continue;
+            }
+            let host = |eager| self.index.get(&("host", name, None, eager)).copied();
+            if let Some(host) = host(false).or_else(|| host(true)) {
+                self.rows[host].device_ps += sum.own;
+            }
+        }
+    }
+
+    pub fn settle(mut self, has_device: bool) -> Vec<OpTime> {
+        self.rows.retain(|it| it.sum.count > 0);
+        self.rows.sort_by(|a, b| {
+            let order = |it: &Made<'_>| (it.side == "device", std::cmp::Reverse(it.sum.own));
+            order(a).cmp(&order(b)).then_with(|| a.name.cmp(b.name))
+        });
+        let all = |side| {
+            let own = self.rows.iter().filter(|it| it.side == side).map(|it| it.sum.own);
+            own.fold(0_i64, i64::saturating_add).max(1) as f64
+        };
+        let (host, device) = (all("host"), all("device"));
+        let rows = self.rows.iter().map(|it| OpTime {
+            side: it.side,
+            name: it.name.to_owned(),
+            op_type: it.op_type.clone(),
+            scope: scope_of(it.name, it.family).to_owned(),
+            family: it.family,
+            module: it.module.map(|it| self.trace.text(it).to_owned()),
+            count: it.sum.count,
+            total_ps: it.sum.total,
+            self_ps: it.sum.own,
+            min_ps: it.sum.min,
+            max_ps: it.sum.max,
+            mean_ps: it.sum.total / it.sum.count,
+            eager: match it.sum.ran {
+                EAGERLY => Some(true),
+                IN_FUNCTION => Some(false),
+                _ => None,
+            },
+            device_ps: (has_device && it.side == "host").then_some(it.device_ps),
+            self_share: it.sum.own as f64 / if it.side == "host" { host } else { device },
+        });
+        rows.collect()
+    }
+}
+
+/// The framework's op: name, type, whose it is.
+fn named(text: &str) -> (&str, Option<String>, &'static str) {
+    let family = |it: OpFamily| match it {
+        OpFamily::TensorFlow => "tensorflow",
+        OpFamily::TfData => "tf.data",
+        OpFamily::Jax => "jax",
+    };
+    match OpName::parse(text) {
+        Some(op) => (op.name, Some(op.op_type.to_owned()), family(op.family)),
+        // Without a type, the last part of the name tells it, as it does where the type is empty.
+        None => {
+            let typed = format!("{text}:");
+            let op = OpName::parse(&typed).filter(|_| !text.contains(':'));
+            let op_type = op.map(|it| it.op_type.to_owned());
+            (text, op_type, op.map_or("tensorflow", |it| family(it.family)))
+        }
+    }
+}
+
+/// The compiled program's op, the innermost of nested ones: `a::dot.3` is of type `dot`.
+fn compiled<'a>(
+    trace: &'a Trace,
+    text: &'a str,
+    detail: &Detail,
+) -> (&'a str, Option<String>, &'static str) {
+    let name = text.rsplit("::").next().unwrap_or(text);
+    let op_type = match (detail.hlo_category, name.rsplit_once('.')) {
+        (Some(category), _) => trace.text(category),
+        (None, Some((word, number))) if number.bytes().all(|it| it.is_ascii_digit()) => word,
+        (None, _) => name,
+    };
+    (name, Some(op_type.to_owned()), "xla")
+}
+
+fn scope_of<'a>(name: &'a str, family: &str) -> &'a str {
+    match family {
+        "tensorflow" | "jax" => name.rsplit_once('/').map_or("", |it| it.0),
+        _ => "",
+    }
+}
