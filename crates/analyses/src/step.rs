@@ -65,6 +65,8 @@ struct Found {
     marker: String,
     /// Start, end of the marking event, number.
     starts: Vec<(i64, i64, Option<i64>)>,
+    /// Where the last step ends, if something after it says so.
+    ends_at: Option<i64>,
 }
 
 impl Analysis for Step {
@@ -140,6 +142,7 @@ fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
         confidence,
         marker: trace.text(name).to_owned(),
         starts: starts_of(trace, &events),
+        ends_at: None,
     })
 }
 
@@ -153,27 +156,32 @@ fn starts_of(trace: &Trace, events: &[Mark]) -> Vec<(i64, i64, Option<i64>)> {
     starts
 }
 
-/// A device that marks its steps itself.
+/// Devices that mark their steps themselves. A step begins with the first device that begins it
+/// and lasts until the last one ends it.
 fn by_device_steps(trace: &Trace, host: TrackId) -> Option<Found> {
-    let tracks = on_host(trace, host, TrackKind::Steps);
-    let track = tracks.max_by_key(|it| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(*it)))?;
-    let rows = trace.tracks[track.row()].rows();
-    if rows.is_empty() {
-        return None;
-    }
-    let number = |name: &str| name.rsplit(' ').next().and_then(|it| it.parse().ok());
-    let events: Vec<_> = rows
-        .map(|row| EventId(row as u32))
-        .map(|it| (it, number(trace.name(it))))
+    let tracks: Vec<TrackId> = on_host(trace, host, TrackKind::Steps)
+        .filter(|it| !trace.tracks[it.row()].events.is_empty())
         .collect();
-    let confidence = if events.len() >= 3 { 0.9 } else { 0.6 };
-    Some(Found {
-        track,
-        by: "markers",
-        confidence,
-        marker: "Steps".to_owned(),
-        starts: starts_of(trace, &events),
-    })
+    let most = tracks.iter().max_by_key(|it| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(**it)));
+    let track = *most?;
+    let number = |name: &str| name.rsplit(' ').next().and_then(|it| it.parse::<i64>().ok());
+    let mut steps: HashMap<(Option<i64>, usize), (i64, i64)> = HashMap::new();
+    for track in tracks {
+        for (ordinal, row) in trace.tracks[track.row()].rows().enumerate() {
+            let event = EventId(row as u32);
+            let (start, end) = (trace.events.start[row].0, trace.events.end(event).0);
+            let number = number(trace.name(event));
+            let key = (number, if number.is_some() { 0 } else { ordinal });
+            let step = steps.entry(key).or_insert((start, end));
+            *step = (step.0.min(start), step.1.max(end));
+        }
+    }
+    let mut starts: Vec<_> =
+        steps.into_iter().map(|((number, _), (start, end))| (start, end, number)).collect();
+    starts.sort_unstable();
+    starts.dedup_by_key(|it| it.0);
+    let confidence = if starts.len() >= 3 { 0.9 } else { 0.6 };
+    Some(Found { track, by: "markers", confidence, marker: "Steps".to_owned(), starts, ends_at: None })
 }
 
 /// A call into the framework that could be a step or a part of one.
@@ -213,6 +221,7 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
         confidence: if cycle == 1 { 0.9 } else { 0.85 },
         marker: trace.text(main.1).to_owned(),
         starts: starts_of(trace, &events),
+        ends_at: None,
     };
     // The cycle's last call says where the last step ends.
     for (start, at) in found.starts.iter_mut().zip((phase..).step_by(cycle)) {
@@ -222,10 +231,7 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
     }
     // A cycle that the capture's end cuts off is no step.
     if !(calls.len() - phase).is_multiple_of(cycle) && found.starts.len() > 3 {
-        let cut = found.starts.pop();
-        if let (Some(cut), Some(last)) = (cut, found.starts.last_mut()) {
-            last.1 = cut.0;
-        }
+        found.ends_at = found.starts.pop().map(|it| it.0);
     }
     Some(found)
 }
@@ -346,6 +352,7 @@ fn period_on(trace: &Trace, track: TrackId) -> Option<Found> {
         confidence: 0.6,
         marker: trace.text(*name).to_owned(),
         starts,
+        ends_at: None,
     })
 }
 
@@ -371,7 +378,10 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
     let tail = median(&mut tails).unwrap_or(0);
 
     let (start, end, _) = starts[n - 1];
-    let (dur, complete) = last_step(trace, start, end, typical, tail);
+    let (dur, complete) = match found.ends_at {
+        Some(end) => (end - start, true),
+        None => last_step(trace, start, end, typical, tail),
+    };
     durs.push(dur);
 
     let plain = without_saving(trace, host, starts, &durs);
@@ -398,15 +408,16 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
         .collect()
 }
 
-/// The last step has no next start. It ends with its marker where steps have next to nothing
-/// behind it, and with the capture where that is about where it would end.
+/// The last step has no next start. Where steps have little behind their marker, it gets the
+/// typical little; else it ends with the capture where that is about where it would end.
 fn last_step(trace: &Trace, start: i64, end: i64, typical: Option<i64>, tail: i64) -> (i64, bool) {
     let own = (end - start).max(0);
     let Some(typical) = typical else { return (own, true) };
-    if tail * 20 <= typical {
-        return (own, true);
-    }
     let until_stop = trace.window.map(|it| it.0 - start);
+    if tail * 20 <= typical {
+        let whole = own + tail;
+        return (until_stop.filter(|&it| it >= own).map_or(whole, |it| whole.min(it)), true);
+    }
     match until_stop {
         Some(rest) if (rest - typical).abs() * 4 <= typical => (rest, true),
         _ => (own, false),

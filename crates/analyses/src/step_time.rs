@@ -307,6 +307,17 @@ impl HostTime {
         let mut time = driven(trace, driver);
         // While the driving thread waits inside a call, others show what it waits for.
         let others = Others::of(trace, host, driver);
+        // Python holds the step only while nothing of the framework runs. Where calls of this
+        // thread make the steps, a gap between them says so; else the other threads must.
+        let mut running = match driver == steps_on {
+            true => Vec::new(),
+            false => intersect(&time.python, &others.framework),
+        };
+        if !running.is_empty() {
+            time.python = subtract(&time.python, &others.framework);
+            time.runtime.append(&mut running);
+            time.runtime = union(time.runtime);
+        }
         for (cause, to) in [
             (&others.input, &mut time.input),
             (&others.compile, &mut time.compile),
@@ -425,11 +436,14 @@ fn calls_that_compile(trace: &Trace, track: TrackId) -> HashSet<u32> {
 }
 
 /// What the other threads did that a waiting call can be waiting for.
+#[derive(Default)]
 struct Others {
     input: Vec<Span>,
     compile: Vec<Span>,
     output: Vec<Span>,
     python: Vec<Span>,
+    /// Dispatching, executing, launching: anything but waiting.
+    framework: Vec<Span>,
 }
 
 impl Others {
@@ -441,27 +455,25 @@ impl Others {
         let input_work = input_functions(trace);
         let parts: Vec<Others> =
             tracks.par_iter().map(|&it| Others::on(trace, it, &input_work)).collect();
-        let mut all = Others::none();
+        let mut all = Others::default();
         for mut part in parts {
             all.input.append(&mut part.input);
             all.compile.append(&mut part.compile);
             all.output.append(&mut part.output);
             all.python.append(&mut part.python);
+            all.framework.append(&mut part.framework);
         }
         Others {
             input: union(all.input),
             compile: union(all.compile),
             output: union(all.output),
             python: union(all.python),
+            framework: union(all.framework),
         }
     }
 
-    fn none() -> Others {
-        Others { input: Vec::new(), compile: Vec::new(), output: Vec::new(), python: Vec::new() }
-    }
-
     fn on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Others {
-        let mut out = Others::none();
+        let mut out = Others::default();
         let makes_input = is_pipeline_thread(trace.track_name(track));
         let mut ahead_until = i64::MIN;
         for row in trace.tracks[track.row()].rows() {
@@ -486,6 +498,9 @@ impl Others {
                 OpKind::Compile => &mut out.compile,
                 OpKind::Save => &mut out.output,
                 OpKind::PythonOp => &mut out.python,
+                OpKind::Runtime | OpKind::Launch | OpKind::Op | OpKind::CallOp => {
+                    &mut out.framework
+                }
                 _ => continue,
             };
             extend(to, (start, end));

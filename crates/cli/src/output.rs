@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use clap::ValueEnum;
 use serde_json::Value;
+use trace::Dur;
 
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -195,6 +196,20 @@ pub fn percent(share: f64) -> String {
     if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
+/// Times of one column: one unit, one number of digits, chosen by the largest.
+pub fn column(times: &[Dur]) -> Vec<String> {
+    const UNITS: [(&str, f64); 5] = [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1.0)];
+    let most = times.iter().map(|it| it.0.unsigned_abs()).max().unwrap_or(0) as f64;
+    let (unit, scale) = UNITS.into_iter().find(|it| most >= it.1).unwrap_or(UNITS[4]);
+    let decimals = match most / scale {
+        it if it >= 1000.0 || unit == "ps" => 0,
+        it if it >= 100.0 => 1,
+        it if it >= 10.0 => 2,
+        _ => 3,
+    };
+    times.iter().map(|it| format!("{:.decimals$} {unit}", it.0 as f64 / scale)).collect()
+}
+
 /// Thousands apart by a thin space.
 pub fn thousands(n: usize) -> String {
     let digits = n.to_string();
@@ -230,7 +245,9 @@ pub fn wrap(text: &str, width: usize, indent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Grid, percent, shorten, thousands, wrap};
+    use trace::Dur;
+
+    use super::{Grid, column, percent, shorten, thousands, wrap};
 
     fn grid() -> Grid {
         Grid {
@@ -255,6 +272,12 @@ mod tests {
     #[test]
     fn csv_quotes_what_needs_it() {
         assert_eq!(grid().csv().lines().nth(2), Some("\"a,\"\"b\"\"\",3"));
+    }
+
+    #[test]
+    fn a_column_has_one_unit() {
+        let times = [Dur(63_740_000_000), Dur(8_496_000_000), Dur(12_000_000)];
+        assert_eq!(column(&times), ["63.74 ms", "8.50 ms", "0.01 ms"]);
     }
 
     #[test]

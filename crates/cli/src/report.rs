@@ -10,7 +10,7 @@ use session::Session;
 use session::report::{Report, Share, in_words};
 use trace::Dur;
 
-use crate::output::{Format, Grid, Output, percent, shorten, thousands, wrap};
+use crate::output::{Format, Grid, Output, column, percent, shorten, thousands, wrap};
 
 /// Say where the steps of a run go
 #[derive(Debug, clap::Args)]
@@ -45,7 +45,7 @@ pub fn print(session: &Session, format: Format, out: &mut Output) -> anyhow::Res
 
 fn headline(report: &Report) -> String {
     let run = &report.run;
-    let mut parts = vec![run.name.clone()];
+    let mut parts = vec![run.path.clone()];
     if !run.frameworks.is_empty() {
         let names = run.frameworks.iter().map(|it| match *it {
             "tensorflow" => "TensorFlow",
@@ -61,7 +61,8 @@ fn headline(report: &Report) -> String {
     parts.push(format!("{hosts}, {}", devices_in_words(report)));
     if let Some(steps) = &report.steps {
         let all = steps.count + steps.warmup_skipped + steps.partial;
-        parts.push(format!("{} steady steps of {all}", steps.count));
+        let word = if steps.count == 1 { "step" } else { "steps" };
+        parts.push(format!("{} steady {word} of {all}", steps.count));
     }
     parts.join(" · ")
 }
@@ -95,14 +96,14 @@ fn devices_in_words(report: &Report) -> String {
 fn verdict(report: &Report) -> String {
     let (Some(steps), Some(main)) = (&report.steps, report.main()) else {
         let run = &report.run;
-        return format!(
-            "No steps could be told apart in {} events over {}.",
-            thousands(run.events),
-            run.window
-        );
+        return match run.events {
+            0 => "There are no events in this profile.".to_owned(),
+            n => format!("No steps could be told apart in {} events over {}.", thousands(n), run.window),
+        };
     };
     let whose = match &report.main_culprit {
-        Some(name) => format!(", most of it in {name}"),
+        Some(it) if it.share >= 0.5 => format!(", most of it in {}", plain(&it.name)),
+        Some(it) => format!("; the largest part, {}, is {}", percent(it.share), plain(&it.name)),
         None => String::new(),
     };
     format!(
@@ -111,6 +112,11 @@ fn verdict(report: &Report) -> String {
         main.per_step,
         in_words(main.category)
     )
+}
+
+/// Without what the framework puts in front of the user's own names.
+fn plain(name: &str) -> &str {
+    name.trim_start_matches("StatefulPartitionedCall/")
 }
 
 fn text(report: &Report, out: &Output) -> String {
@@ -226,17 +232,19 @@ fn breakdown_grid(report: &Report) -> Grid {
 }
 
 fn ops_grid(report: &Report) -> Grid {
+    let times = column(&report.top_ops.iter().map(|it| it.own).collect::<Vec<_>>());
     Grid {
         columns: ["Top ops", "on", "self", "share", "count"].map(str::to_owned).to_vec(),
         right: vec![false, false, true, true, true],
         rows: report
             .top_ops
             .iter()
-            .map(|it| {
+            .zip(times)
+            .map(|(it, time)| {
                 vec![
-                    it.name.clone(),
+                    plain(&it.name).to_owned(),
                     it.side.to_owned(),
-                    it.own.to_string(),
+                    time,
                     percent(it.share),
                     thousands(it.count as usize),
                 ]
@@ -320,6 +328,7 @@ pub fn as_json(report: &Report) -> Value {
             "events": run.events,
         },
         "verdict": verdict(report),
+        "culprit": report.main_culprit.as_ref().map(|it| json!({"name": it.name, "share": it.share})),
         "steps": steps,
         "breakdown": breakdown,
         "breakdown_unknown": unknown,

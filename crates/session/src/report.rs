@@ -8,7 +8,8 @@ use analyses::op_time::OpTime;
 use analyses::run_info::{Device, devices, frameworks, window};
 use analyses::step::{Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
-use trace::{Dur, EventId, Note, OpKind, TrackKind};
+use hashbrown::HashMap;
+use trace::{DetailId, Dur, EventId, Note, OpKind, OpName, StrId, TrackKind};
 
 use crate::Session;
 
@@ -20,8 +21,8 @@ pub struct Report {
     pub steps: Option<StepFacts>,
     /// In the order of the contract; empty without steps.
     pub breakdown: Vec<Share>,
-    /// The op, stage or call that holds most of the largest category, where it can be told.
-    pub main_culprit: Option<String>,
+    /// What holds the largest part of the largest category, where it can be told.
+    pub main_culprit: Option<Culprit>,
     /// The ops with the largest self time, of the devices where there are any.
     pub top_ops: Vec<TopOp>,
     /// Categories this profile cannot tell, and why.
@@ -62,6 +63,14 @@ pub struct StepFacts {
 pub struct Share {
     pub category: &'static str,
     pub per_step: Dur,
+    pub share: f64,
+}
+
+/// An op, stage or call to blame for a category's time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Culprit {
+    pub name: String,
+    /// Of all that could be blamed.
     pub share: f64,
 }
 
@@ -146,12 +155,9 @@ impl Session {
     }
 
     /// What holds most of a category, in the user's words where they are known.
-    fn culprit(&self, category: &str) -> Option<String> {
+    fn culprit(&self, category: &str) -> Option<Culprit> {
         match category {
-            "compute" => self.top_ops().into_iter().next().map(|it| match it.op_type {
-                Some(op_type) if !it.name.ends_with(&op_type) => format!("{} ({op_type})", it.name),
-                _ => it.name,
-            }),
+            "compute" => self.slowest_kernel().or_else(|| self.slowest_op()),
             "input" => self.slowest_stage(),
             "compile" => self.longest(&[OpKind::Compile]),
             "output" => self.longest(&[OpKind::Save]),
@@ -160,19 +166,62 @@ impl Session {
         }
     }
 
+    /// The op whose kernels took most device time; its kernel's name where no op is known.
+    fn slowest_kernel(&self) -> Option<Culprit> {
+        let trace = self.trace();
+        let mut times: BTreeMap<&str, i64> = BTreeMap::new();
+        for track in trace.tracks_of(TrackKind::Stream) {
+            // Thousands of kernels share a few details: names are looked up once for each.
+            let mut by_label: HashMap<(DetailId, StrId), i64> = HashMap::new();
+            for row in trace.tracks[track.row()].rows() {
+                if trace.events.kind[row] == OpKind::Kernel {
+                    let label = (trace.events.detail[row], trace.events.name[row]);
+                    *by_label.entry(label).or_default() += trace.events.dur[row].0;
+                }
+            }
+            for ((detail, name), time) in by_label {
+                let detail = &trace.details[detail.row()];
+                let label = detail.op.or(detail.hlo_op).unwrap_or(name);
+                *times.entry(trace.text(label)).or_default() += time;
+            }
+        }
+        let slowest = slowest(times)?;
+        let name = match OpName::parse(&slowest.name) {
+            Some(op) if !op.name.ends_with(op.op_type) => format!("{} ({})", op.name, op.op_type),
+            Some(op) => op.name.to_owned(),
+            None => slowest.name,
+        };
+        Some(Culprit { name, share: slowest.share })
+    }
+
+    /// The op that took most time of the host itself.
+    fn slowest_op(&self) -> Option<Culprit> {
+        let mut times: BTreeMap<String, i64> = BTreeMap::new();
+        for op in self.tables().get::<OpTime>().iter() {
+            let op_type = op.op_type.as_deref().unwrap_or("");
+            if op.side == "host" && op.family != "tf.data" && OpKind::of_type(op_type) == OpKind::Op {
+                let name = match op.name.ends_with(op_type) {
+                    true => op.name.clone(),
+                    false => format!("{} ({op_type})", op.name),
+                };
+                *times.entry(name).or_default() += op.self_ps;
+            }
+        }
+        slowest(times)
+    }
+
     /// The stage of the input pipeline with most time of its own; a dataset's many files, each
     /// a stage with a number, count as one.
-    fn slowest_stage(&self) -> Option<String> {
+    fn slowest_stage(&self) -> Option<Culprit> {
         let mut stages: BTreeMap<String, i64> = BTreeMap::new();
         for op in self.tables().get::<OpTime>().iter().filter(|it| it.family == "tf.data") {
             *stages.entry(without_indices(&op.name)).or_default() += op.self_ps;
         }
-        let stage = stages.into_iter().max_by_key(|it| it.1)?;
-        Some(stage.0)
+        slowest(stages)
     }
 
     /// The name that events of these kinds spend most time under.
-    fn longest(&self, kinds: &[OpKind]) -> Option<String> {
+    fn longest(&self, kinds: &[OpKind]) -> Option<Culprit> {
         let trace = self.trace();
         let mut names: BTreeMap<&str, i64> = BTreeMap::new();
         for track in &trace.tracks {
@@ -189,12 +238,16 @@ impl Session {
                 }
             }
         }
-        let name = names.into_iter().max_by_key(|it| it.1)?.0;
-        Some(name.trim_start_matches("EagerLocalExecute: ").to_owned())
+        let longest = slowest(names)?;
+        let name = longest.name.trim_start_matches("EagerLocalExecute: ").to_owned();
+        Some(Culprit { name, share: longest.share })
     }
 
     fn unknown(&self) -> Vec<(&'static str, &'static str)> {
         let trace = self.trace();
+        if trace.events.is_empty() {
+            return Vec::new();
+        }
         let has = |kind| trace.tracks_of(kind).any(|it| !trace.tracks[it.row()].events.is_empty());
         let mut unknown = Vec::new();
         if !has(TrackKind::Stream) {
@@ -256,6 +309,13 @@ impl Report {
 
 fn largest(breakdown: &[Share]) -> Option<&Share> {
     breakdown.iter().max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// The largest, and its share of all.
+fn slowest<K: Ord + Into<String>>(times: BTreeMap<K, i64>) -> Option<Culprit> {
+    let all: f64 = times.values().map(|&it| it as f64).sum();
+    let (name, time) = times.into_iter().max_by_key(|it| it.1)?;
+    (time > 0).then(|| Culprit { name: name.into(), share: time as f64 / all })
 }
 
 /// `Iterator::Root::FlatMap[773]::TFRecord` without the number.

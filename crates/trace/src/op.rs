@@ -191,6 +191,11 @@ impl OpKind {
         OpKind::User
     }
 
+    /// What a framework op of this type does on the host.
+    pub fn of_type(op_type: &str) -> OpKind {
+        of_op_type(op_type)
+    }
+
     /// What an event of this name does on a device.
     pub fn on_device(name: &str) -> OpKind {
         if let Some(copy) = is_copy(name) {
@@ -358,7 +363,7 @@ fn is_compile(name: &str) -> bool {
         || name.contains("Compiler::")
 }
 
-/// What a framework op of this type does.
+/// What a framework op of this type does on the host.
 fn of_op_type(op_type: &str) -> OpKind {
     const CALLS: &[&str] = &[
         "StatefulPartitionedCall",
