@@ -173,7 +173,12 @@ fn by_device_steps(trace: &Trace, host: TrackId) -> Option<Found> {
             let number = number(trace.name(event));
             let key = (number, if number.is_some() { 0 } else { ordinal });
             let step = steps.entry(key).or_insert((start, end));
-            *step = (step.0.min(start), step.1.max(end));
+            // Devices whose clocks do not agree cannot share a step: the longest one stands for it.
+            if start <= step.1 && step.0 <= end {
+                *step = (step.0.min(start), step.1.max(end));
+            } else if end - start > step.1 - step.0 {
+                *step = (start, end);
+            }
         }
     }
     let mut starts: Vec<_> =
