@@ -74,14 +74,19 @@ fn on_thread(trace: &Trace, track: TrackId, overlaps: &[bool], has_python: bool)
         if dur == 0 {
             continue;
         }
-        by_kind[kind as usize] += dur;
-        *by_name.entry(events.name[row]).or_insert(0) += dur;
+        let mut add = |row: usize, dur: i64| {
+            // Overlapping events of a broken profile can come to more than time has.
+            let kind = &mut by_kind[events.kind[row] as usize];
+            *kind = kind.saturating_add(dur);
+            let name = by_name.entry(events.name[row]).or_insert(0);
+            *name = name.saturating_add(dur);
+        };
+        add(row, dur);
         // What overlaps by intent takes nothing from what it happens to lie in.
         if let Some(around) = events.parent(EventId(row as u32))
             && !overlaps[events.detail[row].row()]
         {
-            by_kind[events.kind[around.row()] as usize] -= dur;
-            *by_name.entry(events.name[around.row()]).or_insert(0) -= dur;
+            add(around.row(), -dur);
         }
     }
     let host = trace.ancestor(track, TrackKind::Host);

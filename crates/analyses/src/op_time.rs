@@ -86,7 +86,8 @@ impl Analysis for OpTime {
         }
         rows.give_host_its_device_time();
         for (what, sum) in on_device.iter().flat_map(|it| it.1.sorted()) {
-            rows.of("host", what).device_ps += sum.total;
+            let row = rows.of("host", what);
+            row.device_ps = row.device_ps.saturating_add(sum.total);
         }
         rows.settle(has_device)
     }
@@ -231,7 +232,7 @@ struct Open {
     replaced: bool,
 }
 
-/// Ops of one track, innermost last.
+/// Ops of one track, innermost last, each ending no later than those before it.
 #[derive(Default)]
 struct Nest {
     open: Vec<Open>,
@@ -240,11 +241,12 @@ struct Nest {
 
 impl Nest {
     fn push(&mut self, trace: &Trace, what: What, start: i64, dur: i64, ran: u8) {
-        while self.open.last().is_some_and(|it| it.end <= start) {
+        let end = start.saturating_add(dur);
+        // What ends before this one holds nothing more: later ops lie in this one, or in neither.
+        while self.open.last().is_some_and(|it| it.end <= start || it.end < end) {
             self.pop();
         }
-        let end = start.saturating_add(dur);
-        if let Some(around) = self.open.iter_mut().rev().find(|it| it.end >= end) {
+        if let Some(around) = self.open.last_mut() {
             around.inside = around.inside.saturating_add(dur);
             around.replaced |= is_same_op(trace, around.what, what);
         }
@@ -256,7 +258,7 @@ impl Nest {
         let own = (op.dur - op.inside).max(0);
         if !op.replaced {
             self.sums.add(op.what, op.dur, own, op.ran);
-        } else if let Some(around) = self.open.iter_mut().rev().find(|it| it.end >= op.end) {
+        } else if let Some(around) = self.open.last_mut() {
             around.inside -= own;
         }
     }
@@ -367,9 +369,13 @@ fn on_stream(trace: &Trace, names: &Names, track: TrackId, has_ops: bool) -> (Su
     (nest.finish(), started)
 }
 
+/// Python's own limit; what nests deeper is nonsense, and would be climbed for every kernel.
+const DEEPEST: usize = 1000;
+
 /// The innermost op that a host call lies in.
 fn op_around(trace: &Trace, names: &Names, call: EventId) -> Option<What> {
-    std::iter::once(call).chain(trace.events.ancestors(call)).find_map(|it| {
+    let ancestors = trace.events.ancestors(call).take(DEEPEST);
+    std::iter::once(call).chain(ancestors).find_map(|it| {
         let name = trace.events.name[it.row()];
         match names.roles[name.row()] {
             Role::Op => Some(What::Named(name)),

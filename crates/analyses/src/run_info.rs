@@ -100,22 +100,22 @@ pub struct Device {
 }
 
 pub fn devices(trace: &Trace) -> Vec<Device> {
+    let mut used: Vec<Option<TrackId>> = Vec::new();
+    used.extend(trace.tracks.iter().filter(|it| !it.events.is_empty()).map(|it| it.parent));
+    used.sort_unstable();
+    used.dedup();
     trace
         .tracks_of(TrackKind::Device)
         .map(|it| {
             let track = trace.track_name(it);
             let kind = if track.contains("TPU") { "tpu" } else { "gpu" };
             let host = trace.ancestor(it, TrackKind::Host);
-            let used = trace.track_ids().any(|child| {
-                trace.tracks[child.row()].parent == Some(it)
-                    && !trace.tracks[child.row()].events.is_empty()
-            });
             Device {
                 name: device_name(trace, it),
                 track: track.to_owned(),
                 kind,
                 host: host.map(|it| trace.track_name(it).to_owned()).unwrap_or_default(),
-                used,
+                used: used.binary_search(&Some(it)).is_ok(),
             }
         })
         .collect()

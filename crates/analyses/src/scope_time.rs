@@ -60,7 +60,8 @@ impl Analysis for ScopeTime {
                 None if host || known => 0,
                 None => op.self_ps,
             };
-            for (scope, parent, depth) in scopes(&op.scope) {
+            let innermost = at_most_deep(&op.scope);
+            for (scope, parent, depth) in scopes(innermost) {
                 let row = rows.entry(scope).or_insert_with(|| ScopeTime {
                     scope: scope.to_owned(),
                     parent: parent.map(str::to_owned),
@@ -72,12 +73,14 @@ impl Analysis for ScopeTime {
                     device_ps: has_device.then_some(0),
                 });
                 row.n_ops += i64::from(!known);
-                row.device_ps = row.device_ps.map(|it| it + device_ps);
+                row.device_ps = row.device_ps.map(|it| it.saturating_add(device_ps));
                 if host {
                     row.count += op.count;
-                    row.total_ps += op.self_ps;
-                    let directly = scope == op.scope || op.scope.is_empty();
-                    row.self_ps += if directly { op.self_ps } else { 0 };
+                    row.total_ps = row.total_ps.saturating_add(op.self_ps);
+                    let directly = scope == innermost || innermost.is_empty();
+                    if directly {
+                        row.self_ps = row.self_ps.saturating_add(op.self_ps);
+                    }
                 }
             }
         }
@@ -86,6 +89,14 @@ impl Analysis for ScopeTime {
         rows.sort_by_cached_key(|it| (it.depth > 0).then(|| it.scope.replace('/', "\0")));
         rows
     }
+}
+
+/// No model nests deeper. A row holds its whole path, so a path of slashes alone would come to
+/// its length squared; ops in deeper scopes are counted in the deepest one shown.
+const DEEPEST: usize = 64;
+
+fn at_most_deep(scope: &str) -> &str {
+    scope.match_indices('/').nth(DEEPEST - 1).map_or(scope, |(end, _)| &scope[..end])
 }
 
 /// The scope itself and all around it: path, the one around, depth.

@@ -269,8 +269,9 @@ fn cycle_of(names: &[StrId]) -> Option<usize> {
     let longest = (names.len() / 3).min(2000);
     (1..=longest).find(|&cycle| {
         let pairs = names.len() - cycle;
-        let same = (0..pairs).filter(|&it| names[it] == names[it + cycle]).count();
-        same * 20 >= pairs * 19
+        // Stops at the first pair too many, which for most cycles comes soon.
+        let differ = (0..pairs).filter(|&it| names[it] != names[it + cycle]);
+        differ.take(pairs / 20 + 1).count() <= pairs / 20
     })
 }
 
@@ -365,12 +366,17 @@ fn is_regular(trace: &Trace, at: &[u32], first: i64, last: i64) -> bool {
     let time = |it: u32| trace.events.start[it as usize].0;
     let gaps: Vec<i64> = at.windows(2).map(|it| time(it[1]) - time(it[0])).collect();
     let Some(typical) = median(&mut gaps.clone()) else { return false };
-    let near = gaps.iter().filter(|&&it| (it - typical).abs() * 2 <= typical);
+    let near = gaps.iter().filter(|&&it| (it - typical).abs() <= typical / 2);
     let spans = time(at[at.len() - 1]) - time(at[0]);
     // By time, not by number: the short gaps of a loop inside the step are many, and cover little.
     typical > 0
-        && near.sum::<i64>() * 10 >= spans * 6
-        && (spans + typical) * 10 >= (last - first) * 7
+        && at_least(near.sum(), 6, spans)
+        && at_least(spans.saturating_add(typical), 7, last - first)
+}
+
+/// Whether `part` is at least so many tenths of `whole`. Times of broken profiles fill an `i64`.
+fn at_least(part: i64, tenths: i64, whole: i64) -> bool {
+    i128::from(part) * 10 >= i128::from(whole) * i128::from(tenths)
 }
 
 /// From starts to rows: lengths, whether the last is whole, and the warm-up.
@@ -393,6 +399,8 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
     let judged = if complete { &plain[..] } else { &plain[..n - 1] };
     let warmup = warmup_of(judged);
     let confidence = if n == 1 { found.confidence.min(0.5) } else { found.confidence };
+    // The name of a compiled op can be its whole text.
+    let marker: String = found.marker.chars().take(256).collect();
     starts
         .iter()
         .zip(&durs)
@@ -405,7 +413,7 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
             dur_ps,
             found_by: found.by,
             confidence,
-            marker: found.marker.clone(),
+            marker: marker.clone(),
             complete: complete || step + 1 < n,
             warmup: step < warmup,
             track: i64::from(found.track.0),
@@ -418,13 +426,13 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
 fn last_step(trace: &Trace, start: i64, end: i64, typical: Option<i64>, tail: i64) -> (i64, bool) {
     let own = (end - start).max(0);
     let Some(typical) = typical else { return (own, true) };
-    let until_stop = trace.window.map(|it| it.0 - start);
-    if tail * 20 <= typical {
+    let until_stop = trace.window.map(|it| it.0.saturating_sub(start));
+    if tail <= typical / 20 {
         let whole = own + tail;
         return (until_stop.filter(|&it| it >= own).map_or(whole, |it| whole.min(it)), true);
     }
     match until_stop {
-        Some(rest) if (rest - typical).abs() * 4 <= typical => (rest, true),
+        Some(rest) if rest.abs_diff(typical) <= (typical / 4).unsigned_abs() => (rest, true),
         _ => (own, false),
     }
 }

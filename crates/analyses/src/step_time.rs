@@ -9,7 +9,7 @@
 //! A run without an accelerator computes on the host: its ops take the place of kernels. Ops of
 //! the input pipeline do not; they run ahead of the step that uses them.
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use trace::{EdgeKind, EventId, OpKind, Trace, TrackId, TrackKind};
 
@@ -81,7 +81,10 @@ impl Analysis for StepTime {
             if steps.is_empty() {
                 continue;
             }
-            let devices = busy_devices(trace, host);
+            let mut devices = busy_devices(trace, host);
+            // A device does something in nearly every step. Only a broken file has many more
+            // pairs of both than events, and a table of all pairs would outgrow it.
+            devices.truncate((trace.events.len() / steps.len()).max(16));
             let doing = HostTime::of(trace, host, TrackId(steps[0].track as u32));
             let work: Vec<(String, DeviceTime)> = if devices.is_empty() {
                 vec![("cpu".to_owned(), DeviceTime::on_host(trace, host))]
@@ -118,12 +121,15 @@ pub fn busy_devices(trace: &Trace, host: TrackId) -> Vec<TrackId> {
     devices.sort_unstable();
     devices.dedup();
     // A device that only got a few copies is not one the run computes on.
-    let computes = |device: &TrackId| {
-        streams_of(trace, *device).any(|stream| {
-            let kinds = &trace.events.kind[trace.tracks[stream.row()].rows()];
-            kinds.iter().any(|it| matches!(it, OpKind::Kernel | OpKind::Collective))
-        })
-    };
+    let mut compute: Vec<Option<TrackId>> = Vec::new();
+    for stream in trace.tracks_of(TrackKind::Stream) {
+        let kinds = &trace.events.kind[trace.tracks[stream.row()].rows()];
+        if kinds.iter().any(|it| matches!(it, OpKind::Kernel | OpKind::Collective)) {
+            compute.push(trace.tracks[stream.row()].parent);
+        }
+    }
+    compute.sort_unstable();
+    let computes = |device: &TrackId| compute.binary_search(&Some(*device)).is_ok();
     if devices.iter().any(computes) {
         devices.retain(computes);
     }
@@ -204,15 +210,44 @@ fn extend(spans: &mut Vec<Span>, span: Span) {
 
 /// Executor events that run functions of the input pipeline on shared threads.
 fn input_functions(trace: &Trace) -> HashSet<u32> {
-    let makes_input = |it: EventId| trace.events.kind[it.row()] == OpKind::InputStage;
+    let mut within = Within::new(trace, |it| trace.events.kind[it.row()] == OpKind::InputStage);
     (0..trace.edges.len())
         .filter(|&it| trace.edges.kind[it] == EdgeKind::Function)
-        .filter(|&it| {
-            let from = trace.edges.from[it];
-            makes_input(from) || trace.events.ancestors(from).any(makes_input)
-        })
+        .filter(|&it| within.holds(trace.edges.from[it]))
         .map(|it| trace.edges.to[it].0)
         .collect()
+}
+
+/// Which events, or others around them, pass a test; each is looked at once, however deep they
+/// nest.
+struct Within<'a, F> {
+    trace: &'a Trace,
+    test: F,
+    known: HashMap<EventId, bool>,
+}
+
+impl<'a, F: Fn(EventId) -> bool> Within<'a, F> {
+    fn new(trace: &'a Trace, test: F) -> Within<'a, F> {
+        Within { trace, test, known: HashMap::new() }
+    }
+
+    fn holds(&mut self, event: EventId) -> bool {
+        let mut path = Vec::new();
+        let mut at = Some(event);
+        let answer = loop {
+            let Some(it) = at else { break false };
+            if let Some(&known) = self.known.get(&it) {
+                break known;
+            }
+            path.push(it);
+            if (self.test)(it) {
+                break true;
+            }
+            at = self.trace.events.parent(it);
+        };
+        self.known.extend(path.into_iter().map(|it| (it, answer)));
+        answer
+    }
 }
 
 fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> DeviceTime {
@@ -423,13 +458,15 @@ fn calls_that_compile(trace: &Trace, track: TrackId) -> HashSet<u32> {
     if calls.is_empty() {
         return found;
     }
+    // Above an event that was met before, all were met.
+    let mut met = HashSet::new();
     for row in trace.tracks[track.row()].rows() {
         if trace.events.kind[row] == OpKind::Compile {
-            let calls = trace
-                .events
-                .ancestors(EventId(row as u32))
-                .filter(|it| calls.contains(&trace.events.name[it.row()]));
-            found.extend(calls.map(|it| it.0));
+            for it in trace.events.ancestors(EventId(row as u32)).take_while(|&it| met.insert(it)) {
+                if calls.contains(&trace.events.name[it.row()]) {
+                    found.insert(it.0);
+                }
+            }
         }
     }
     found

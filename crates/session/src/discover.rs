@@ -93,7 +93,9 @@ fn when(folder: &Path, files: &[PathBuf]) -> u64 {
 fn seconds_of_name(name: &str) -> Option<u64> {
     let parts: Vec<u64> = name.split('_').map(str::parse).collect::<Result<_, _>>().ok()?;
     let &[year, month, day, hour, minute, second] = parts.as_slice() else { return None };
-    if !(1970..3000).contains(&year) || month == 0 || month > 12 || day == 0 || day > 31 {
+    let is_date =
+        (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    if !is_date || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
     // Days from civil, after Howard Hinnant: years begin in March, so leap days come last.
@@ -114,5 +116,6 @@ mod tests {
         assert_eq!(seconds_of_name("2026_11_15_20_30_23"), Some(1_794_774_623));
         assert_eq!(seconds_of_name("run"), None);
         assert_eq!(seconds_of_name("2026_13_15_20_30_23"), None);
+        assert_eq!(seconds_of_name("2026_11_15_18446744073709551615_30_23"), None);
     }
 }

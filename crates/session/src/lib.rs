@@ -125,7 +125,12 @@ fn read_file(
     progress: &dyn Fn(Progress<'_>),
 ) -> Result<(), OpenError> {
     let io_error = |source| OpenError::Io { path: path.to_owned(), source };
-    let bytes = load(path).map_err(io_error)?;
+    let (bytes, damage) = load_part(path).map_err(io_error)?;
+    if let Some(damage) = damage {
+        let cut = damage.kind() == io::ErrorKind::UnexpectedEof;
+        let kind = if cut { NoteKind::Truncated } else { NoteKind::Malformed };
+        out.note(kind, || format!("while unzipping {}: {damage}", path.display()));
+    }
     progress(Progress::Reading { file: path, bytes: (*bytes).as_ref().len() as u64 });
     let input = Input { bytes, path };
     sources::read(&input, out)
@@ -135,18 +140,50 @@ fn read_file(
 
 /// A file's bytes: mapped, or unzipped into memory.
 pub fn load(path: &Path) -> io::Result<Bytes> {
-    let file = File::open(path)?;
-    if file.metadata()?.len() == 0 {
+    match load_part(path)? {
+        (bytes, None) => Ok(bytes),
+        (_, Some(damage)) => Err(damage),
+    }
+}
+
+/// A file's bytes, and what stopped the unzipping early.
+fn load_part(path: &Path) -> io::Result<(Bytes, Option<io::Error>)> {
+    // Before it is opened: opening a pipe waits until somebody writes to it.
+    let about = path.metadata()?;
+    if !about.is_file() {
+        return Err(io::Error::other("this is no regular file\n  hint: copy it into one"));
+    }
+    if about.len() == 0 {
         // An empty file cannot be mapped.
-        return Ok(Arc::new(Vec::new()));
+        return Ok((Arc::new(Vec::new()), None));
     }
-    let mapped = map(&file)?;
+    let mapped = map(&File::open(path)?)?;
     if mapped.starts_with(&[0x1F, 0x8B]) {
-        let mut bytes = Vec::new();
-        flate2::read::MultiGzDecoder::new(&mapped[..]).read_to_end(&mut bytes)?;
-        return Ok(Arc::new(bytes));
+        let (bytes, damage) = unzip(&mapped)?;
+        return Ok((Arc::new(bytes), damage));
     }
-    Ok(Arc::new(mapped))
+    Ok((Arc::new(mapped), None))
+}
+
+/// Profiles shrink to a tenth, seldom to a thirtieth; zeros to a thousandth, and a few megabytes
+/// of those would fill the memory.
+const MOST_UNZIPPED: u64 = 128 << 20;
+const MOST_TIMES_LARGER: u64 = 100;
+
+fn unzip(zipped: &[u8]) -> io::Result<(Vec<u8>, Option<io::Error>)> {
+    let most = MOST_UNZIPPED + zipped.len() as u64 * MOST_TIMES_LARGER;
+    let mut bytes = Vec::new();
+    let mut unzipped = flate2::read::MultiGzDecoder::new(zipped).take(most);
+    match unzipped.read_to_end(&mut bytes) {
+        // What came before the damage can be read.
+        Err(error) if !bytes.is_empty() => Ok((bytes, Some(error))),
+        Err(error) => Err(error),
+        Ok(_) if bytes.len() as u64 == most => Err(io::Error::other(format!(
+            "unzipped it is more than {MOST_TIMES_LARGER} times larger, which no profile is\n  \
+             hint: if it is one, unzip it first"
+        ))),
+        Ok(_) => Ok((bytes, None)),
+    }
 }
 
 #[expect(

@@ -38,7 +38,7 @@ use trace::{
 };
 
 use self::decode::{Chunk, Decoded};
-use self::meta::PlaneMeta;
+use self::meta::{Parts, PlaneMeta};
 use crate::wire::{Field, Fields, Value};
 use crate::{Bytes, Input, Source, SourceError};
 
@@ -121,6 +121,10 @@ struct Plane {
     stats: Vec<Range<usize>>,
 }
 
+/// A host has a few planes for each of its devices. A damaged file can hold one every four
+/// bytes, of which each costs hundreds.
+const MOST_PLANES: usize = 10_000;
+
 /// What a plane stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlaneKind {
@@ -172,11 +176,16 @@ impl Space {
         walk(bytes, 0..bytes.len(), "the file", out, |out, number, value, range| {
             let Some(body) = value.bytes() else { return };
             match number {
+                1 if space.planes.len() >= MOST_PLANES => {
+                    out.note(NoteKind::Malformed, || {
+                        format!("at byte {}: more than {MOST_PLANES} planes", range.start)
+                    });
+                }
                 1 => space.planes.push(Plane::walk(bytes, range, out)),
                 2 => out.note(NoteKind::ProfilerError, || lossy(body)),
                 3 => out.note(NoteKind::ProfilerWarning, || lossy(body)),
                 4 if !body.is_empty() => {
-                    space.host.get_or_insert_with(|| lossy(body));
+                    space.host.get_or_insert_with(|| short(body));
                 }
                 _ => (),
             }
@@ -191,8 +200,8 @@ impl Plane {
     fn walk(bytes: &[u8], range: Range<usize>, out: &mut TraceBuilder) -> Plane {
         let mut plane = Plane { bytes: range.clone(), ..Plane::default() };
         walk(bytes, range, "a plane", out, |_, number, value, range| match (number, value) {
-            (2, Value::Bytes(name)) => plane.name = lossy(name),
-            (3, Value::Bytes(_)) => plane.lines.push(range),
+            (2, Value::Bytes(name)) => plane.name = short(name),
+            (3, Value::Bytes([_, ..])) => plane.lines.push(range),
             (4, Value::Bytes(_)) => plane.event_metadata.push(range),
             (5, Value::Bytes(_)) => plane.stat_metadata.push(range),
             (6, Value::Bytes(_)) => plane.stats.push(range),
@@ -221,6 +230,16 @@ impl Plane {
 
 fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
+}
+
+/// Hosts, planes and lines have short names, which tables repeat in every row.
+const LONGEST_NAME: usize = 256;
+
+fn short(name: &[u8]) -> String {
+    match name.get(..LONGEST_NAME) {
+        Some(start) => lossy(start) + "…",
+        None => lossy(name),
+    }
 }
 
 /// `vm.xplane.pb` was written on host `vm`.
@@ -294,7 +313,7 @@ impl Line {
                 Ok(Some(field)) => match (field.number, field.value) {
                     (4, Value::Bytes(_)) => chunk_events += 1,
                     (1, Value::Varint(id)) => line.id = id as i64,
-                    (2, Value::Bytes(name)) => line.name = lossy(name),
+                    (2, Value::Bytes(name)) => line.name = short(name),
                     (3, Value::Varint(ns)) => line.timestamp_ns = ns as i64,
                     (11, Value::Bytes(name)) => {
                         display_name = std::str::from_utf8(name).unwrap_or("");
@@ -315,7 +334,7 @@ impl Line {
         }
         line.chunks.retain(|it| it.1 > 0);
         if !display_name.is_empty() {
-            line.name = display_name.to_owned();
+            line.name = short(display_name.as_bytes());
         }
         line
     }
@@ -511,10 +530,12 @@ fn merge_details(
     out: &mut TraceBuilder,
 ) {
     let mut known: HashMap<(usize, u64), u32> = HashMap::new();
+    let mut of_names: Vec<HashMap<usize, Parts>> = vec![HashMap::new(); metas.len()];
     for (chunk, decoded) in chunks.iter().zip(decoded.iter_mut()) {
         for (hash, at, id) in &mut decoded.details {
             *id = *known.entry((chunk.plane, *hash)).or_insert_with(|| {
-                let detail = metas[chunk.plane].detail(bytes, *at, out);
+                let of_names = &mut of_names[chunk.plane];
+                let detail = metas[chunk.plane].detail(bytes, *at, of_names, out);
                 out.detail(detail).0
             });
         }
@@ -561,14 +582,13 @@ fn hand_over(
         out.number(trace::EventId(row), key, value);
     }
     for &(at, start) in &decoded.allocations {
-        let args = meta.args(bytes, at);
-        let text = |key: &str| args.iter().find(|it| it.0 == key).map(|it| &it.1);
+        let arg = |key: &str| meta.own_arg(bytes, at, key);
         if let (Some(FactValue::Text(name)), Some(FactValue::Int(used))) =
-            (text("allocator_name"), text("bytes_allocated"))
+            (arg("allocator_name"), arg("bytes_allocated"))
         {
             let name = format!("{name} bytes_allocated");
             let track = out.track(None, TrackKind::Counter, &name);
-            out.counter(track, Time(start), *used as f64);
+            out.counter(track, Time(start), used as f64);
         }
     }
 }
@@ -582,7 +602,7 @@ struct Planes {
 impl ArgSource for Planes {
     fn args(&self, at: u64) -> Vec<(String, FactValue)> {
         let Ok(at) = usize::try_from(at) else { return Vec::new() };
-        let plane = self.planes.iter().find(|it| it.0.bytes.contains(&at));
+        let plane = self.planes.get(self.planes.partition_point(|it| it.0.bytes.end <= at));
         plane.map(|it| it.1.args((*self.bytes).as_ref(), at)).unwrap_or_default()
     }
 

@@ -43,6 +43,7 @@ pub struct TraceBuilder {
     numbers: Vec<Number>,
     counters: Vec<Counter>,
     facts: Vec<Fact>,
+    fact_lookup: HashTable<usize>,
     blobs: Vec<Blob>,
     sources: Vec<Box<dyn ArgSource>>,
     notes: Vec<Note>,
@@ -85,7 +86,7 @@ impl KeyBatch {
 
     fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let base = self.base.unwrap_or(0);
-        let near = self.near.iter().map(move |&(key, row)| (base + u64::from(key), row));
+        let near = self.near.iter().map(move |&(key, row)| (base.wrapping_add(u64::from(key)), row));
         near.chain(self.far.iter().copied())
     }
 }
@@ -292,8 +293,15 @@ impl TraceBuilder {
     }
 
     pub fn fact(&mut self, track: TrackId, key: &str, value: FactValue) {
-        if !self.facts.iter().any(|it| it.track == track && it.key == key) {
-            self.facts.push(Fact { track, key: key.to_owned(), value });
+        let Self { facts, fact_lookup, hasher, .. } = self;
+        let entry = fact_lookup.entry(
+            hasher.hash_one((track, key)),
+            |&it| facts[it].track == track && facts[it].key == key,
+            |&it| hasher.hash_one((facts[it].track, facts[it].key.as_str())),
+        );
+        if let Entry::Vacant(entry) = entry {
+            entry.insert(facts.len());
+            facts.push(Fact { track, key: key.to_owned(), value });
         }
     }
 
@@ -333,6 +341,7 @@ impl TraceBuilder {
     pub fn note_many(&mut self, kind: NoteKind, count: u64, first: impl FnOnce() -> String) {
         match self.notes.iter_mut().find(|it| it.kind == kind) {
             Some(note) => note.count += count,
+            None if count == 0 => (),
             None => self.notes.push(Note { kind, count, first: first() }),
         }
     }
@@ -457,18 +466,24 @@ impl TraceBuilder {
         let overlaps: Vec<bool> = self.details.iter().map(|it| it.overlaps).collect();
         let any_overlaps = overlaps.contains(&true);
         runs.into_par_iter().for_each(|(rows, parent)| {
+            // The later an event began, the earlier it ends: what ends before a later one can
+            // hold nothing that this later one does not hold, and is dropped.
             let mut open: Vec<(i64, u32)> = Vec::new();
             for (row, parent) in rows.zip(parent) {
                 let start = self.start[row];
                 let end = start.saturating_add(self.dur[row]);
-                // What ended before this start is over; what ends inside overlaps and cannot hold it.
-                while open.last().is_some_and(|it| it.0 <= start && it.0 < end || it.0 < start) {
-                    open.pop();
-                }
-                *parent =
-                    open.iter().rev().find(|it| it.0 >= end).map_or(NO_ROW, |it| it.1);
                 let overlaps = any_overlaps && overlaps[self.detail[row] as usize];
-                if !overlaps && end > start {
+                let holds = !overlaps && end > start;
+                let around = if holds {
+                    while open.last().is_some_and(|it| it.0 < end) {
+                        open.pop();
+                    }
+                    open.len()
+                } else {
+                    open.partition_point(|it| it.0 >= end)
+                };
+                *parent = around.checked_sub(1).map_or(NO_ROW, |it| open[it].1);
+                if holds {
                     open.push((end, row as u32));
                 }
             }

@@ -215,7 +215,7 @@ impl Events {
 }
 
 /// What many events have in common, stored once: the op behind a kernel, its launch shape.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Detail {
     /// The framework's op: `scope/name:Type`.
     pub op: Option<StrId>,

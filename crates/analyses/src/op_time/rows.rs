@@ -78,7 +78,8 @@ impl<'a> Rows<'a> {
             }
             let host = |eager| self.index.get(&("host", name, None, eager)).copied();
             if let Some(host) = host(false).or_else(|| host(true)) {
-                self.rows[host].device_ps += sum.own;
+                let device_ps = &mut self.rows[host].device_ps;
+                *device_ps = device_ps.saturating_add(sum.own);
             }
         }
     }

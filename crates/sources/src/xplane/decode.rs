@@ -51,6 +51,10 @@ impl Decoded {
 /// No capture lasts thirteen days: a time beyond that is damage, and would overflow sums.
 const LONGEST_PS: i64 = 1 << 60;
 
+fn is_sane(time: i64) -> bool {
+    -LONGEST_PS < time && time < LONGEST_PS
+}
+
 /// Thread pools count hand-overs of work under this type; there are more of them than of
 /// anything else, and nothing is asked of them.
 const THREAD_POOL: u64 = 15;
@@ -79,7 +83,8 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
     let bytes = &bytes[..chunk.bytes.end];
     let mut at = chunk.bytes.start;
     while at < bytes.len() && row < rows.name.len() {
-        if bytes[at] != super::EVENT_TAG {
+        let Some((tag, tag_len)) = varint(bytes, at) else { break };
+        if tag != u64::from(super::EVENT_TAG) {
             // A field of the line that stands between its events.
             let mut fields = Fields::new(&bytes[at..]);
             match fields.next() {
@@ -88,7 +93,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
             }
             continue;
         }
-        let place = at + 1;
+        let place = at + tag_len;
         let Some((len, len_len)) = varint(bytes, place) else { break };
         let body = place + len_len;
         let Some(end) = body.checked_add(len as usize).filter(|&it| it <= bytes.len()) else { break };
@@ -99,7 +104,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         };
 
         let start = chunk.start.checked_add(event.offset);
-        let Some(start) = start.filter(|it| it.abs() < LONGEST_PS && event.dur < LONGEST_PS) else {
+        let Some(start) = start.filter(|&it| is_sane(it) && event.dur < LONGEST_PS) else {
             out.note(NoteKind::BadTimestamp, place);
             continue;
         };

@@ -76,7 +76,7 @@ pub enum IdMap {
 impl IdMap {
     fn new(ids: &[u64]) -> IdMap {
         let high = ids.iter().copied().max().unwrap_or(0);
-        if high <= ids.len() as u64 * 4 + 1024 {
+        if high <= ids.len() as u64 * 4 + 64 {
             let mut rows = vec![u32::MAX; high as usize + 1];
             for (row, &id) in ids.iter().enumerate() {
                 rows[id as usize] = row as u32;
@@ -195,12 +195,32 @@ impl PlaneMeta {
             meta.read_event(bytes, map_value(bytes, entry).unwrap_or(0..0), out);
         }
         meta.event_ids = IdMap::new(&event_ids);
-        for stat in &plane.stats {
-            if let Some(fact) = Stat::read(&bytes[stat.clone()]).map(|it| meta.resolve(it)) {
-                meta.facts.push(fact);
-            }
-        }
+        meta.read_facts(bytes, plane, out);
         meta
+    }
+
+    /// A stat of a few bytes can refer to a long text: what all of a plane's come to is bounded
+    /// by the plane's own size.
+    fn read_facts(&mut self, bytes: &[u8], plane: &Plane, out: &mut TraceBuilder) {
+        let mut room = plane.bytes.len().saturating_mul(4);
+        for range in &plane.stats {
+            let Some(stat) = Stat::read(&bytes[range.clone()]) else { continue };
+            let value = match stat.value {
+                StatValue::Ref(it) => self.stat_name(it).len(),
+                _ => range.len(),
+            };
+            match room.checked_sub(self.stat_name(stat.id).len() + value) {
+                Some(left) => room = left,
+                None => {
+                    out.note(NoteKind::Malformed, || {
+                        format!("stat at byte {}: too long for plane {:?}", range.start, plane.name)
+                    });
+                    continue;
+                }
+            }
+            let fact = self.resolve(stat);
+            self.facts.push(fact);
+        }
     }
 
     fn read_event(&mut self, bytes: &[u8], value: Range<usize>, out: &mut TraceBuilder) {
@@ -223,21 +243,23 @@ impl PlaneMeta {
         // for display is the shorter, poorer one.
         let whole_text = name.first() == Some(&b'%') || name.windows(3).any(|it| it == b" = ");
         let shown = if (whole_text || name.is_empty()) && !display.is_empty() { display } else { name };
-        if std::str::from_utf8(shown).is_err() {
-            out.note(NoteKind::BadText, || format!("event name {:?}", lossy(shown)));
+        let cut = &shown[..shown.len().min(LONGEST_TEXT)];
+        if cut.len() < shown.len() || std::str::from_utf8(shown).is_err() {
+            out.note(NoteKind::BadText, || format!("event name {:?}", super::short(cut)));
         }
-        let shown = lossy(shown);
-        let mut keeps = false;
+        let shown = lossy(cut);
+        let (mut keeps, mut program) = (false, None);
         for range in &stats {
             let Some(stat) = Stat::read(&bytes[range.clone()]) else { continue };
             keeps |= self.lift(stat.id) == Lift::Detail;
-            if let StatValue::Bytes(program) = stat.value
+            if let StatValue::Bytes(it) = stat.value
                 && self.stat_name(stat.id).eq_ignore_ascii_case("hlo proto")
             {
-                let start = program.as_ptr() as usize - bytes.as_ptr() as usize;
-                self.programs.push((shown.clone(), start..start + program.len()));
+                let start = it.as_ptr() as usize - bytes.as_ptr() as usize;
+                program = Some(start..start + it.len());
             }
         }
+        self.programs.extend(program.map(|it| (shown.clone(), it)));
         let special = match shown.as_str() {
             "MemoryAllocation" | "MemoryDeallocation" => Special::Allocation,
             "ExecutorState::Process" => Special::RunsFunction,
@@ -288,34 +310,83 @@ impl PlaneMeta {
 
     /// All arguments of the event whose message begins at `at`: its name's, then its own.
     pub fn args(&self, bytes: &[u8], at: usize) -> Vec<(String, FactValue)> {
-        self.stats(bytes, at).into_iter().map(|it| self.resolve(it)).collect()
+        let (row, own) = self.stats(bytes, at);
+        let of_name = row.map(|it| self.stats_of_name(bytes, it)).unwrap_or_default();
+        of_name.into_iter().chain(own).map(|it| self.resolve(it)).collect()
     }
 
-    fn stats<'a>(&self, bytes: &'a [u8], at: usize) -> Vec<Stat<'a>> {
-        let Some(event) = message_at(bytes, at) else { return Vec::new() };
-        let mut stats = Vec::new();
-        let mut own = Vec::new();
-        each_field(event, |number, value| match (number, value) {
-            (1, Value::Varint(id)) => {
-                if let Some(row) = self.event_ids.get(id) {
-                    let ranges = self.event_stats[row].iter();
-                    stats.extend(ranges.filter_map(|it| Stat::read(&bytes[it.clone()])));
-                }
-            }
+    /// An event's metadata and the stats it carries itself.
+    fn stats<'a>(&self, bytes: &'a [u8], at: usize) -> (Option<usize>, Vec<Stat<'a>>) {
+        let (mut id, mut own) = (0, Vec::new());
+        each_field(message_at(bytes, at).unwrap_or_default(), |number, value| match (number, value) {
+            (1, Value::Varint(it)) => id = it,
             (4, Value::Bytes(stat)) => own.extend(Stat::read(stat)),
             _ => (),
         });
-        stats.extend(own);
-        stats
+        (self.event_ids.get(id), own)
+    }
+
+    fn stats_of_name<'a>(&self, bytes: &'a [u8], row: usize) -> Vec<Stat<'a>> {
+        self.event_stats[row].iter().filter_map(|it| Stat::read(&bytes[it.clone()])).collect()
+    }
+
+    /// One stat of the event whose message begins at `at`, if it is not too long for a name.
+    pub fn own_arg(&self, bytes: &[u8], at: usize, key: &str) -> Option<FactValue> {
+        let (_, own) = self.stats(bytes, at);
+        let stat = own.into_iter().find(|it| self.stat_name(it.id) == key)?;
+        (self.text_len(stat) <= super::LONGEST_NAME).then(|| self.resolve(stat).1)
+    }
+
+    fn text_len(&self, stat: Stat<'_>) -> usize {
+        match stat.value {
+            StatValue::Ref(it) => self.stat_name(it).len(),
+            StatValue::Text(it) => it.len(),
+            _ => 0,
+        }
     }
 
     /// What is kept of an event's stats once for all events like it.
-    pub fn detail(&self, bytes: &[u8], at: usize, out: &mut TraceBuilder) -> Detail {
-        let mut detail = Detail::default();
-        let mut name = None;
-        let mut annotation = None;
-        for stat in self.stats(bytes, at) {
+    ///
+    /// What its name says is the same for all events of that name and read once, into `of_names`.
+    pub fn detail(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        of_names: &mut HashMap<usize, Parts>,
+        out: &mut TraceBuilder,
+    ) -> Detail {
+        let (row, own) = self.stats(bytes, at);
+        let mut parts = match row {
+            Some(row) => *of_names.entry(row).or_insert_with(|| {
+                let mut parts = Parts::default();
+                self.add_to_detail(&mut parts, &self.stats_of_name(bytes, row), out);
+                parts
+            }),
+            None => Parts::default(),
+        };
+        self.add_to_detail(&mut parts, &own, out);
+        let Parts { mut detail, name, annotation } = parts;
+        detail.op = detail.op.or(annotation);
+        // JAX puts the framework's op beside a module whose `tf_op` only says "XlaModule:".
+        if let Some(name) = name
+            && detail.hlo_op.is_some()
+            && detail.op.is_none_or(|it: StrId| out.strings().get(it) == "XlaModule:")
+        {
+            detail.op = Some(name);
+        }
+        detail
+    }
+
+    fn add_to_detail(&self, parts: &mut Parts, stats: &[Stat<'_>], out: &mut TraceBuilder) {
+        let Parts { detail, name, annotation } = parts;
+        for &stat in stats {
             if self.lift(stat.id) != Lift::Detail {
+                continue;
+            }
+            if self.text_len(stat) > LONGEST_TEXT {
+                out.note(NoteKind::BadText, || {
+                    format!("a stat {:?} of {} bytes", self.stat_name(stat.id), self.text_len(stat))
+                });
                 continue;
             }
             let (key, value) = self.resolve(stat);
@@ -334,9 +405,9 @@ impl PlaneMeta {
                     // `scope/op:Type#shape=(…)#`, outer annotations first.
                     let whole = value.to_string();
                     let op = whole.split("::").next().and_then(|it| it.split('#').next());
-                    annotation = op.filter(|it| !it.is_empty()).map(|it| out.text(it));
+                    *annotation = op.filter(|it| !it.is_empty()).map(|it| out.text(it));
                 }
-                "name" => name = text(out),
+                "name" => *name = text(out),
                 "hlo_op" => detail.hlo_op = text(out),
                 "hlo_module" => detail.hlo_module = text(out),
                 "hlo_category" => detail.hlo_category = text(out),
@@ -356,17 +427,20 @@ impl PlaneMeta {
                 _ => (),
             }
         }
-        detail.op = detail.op.or(annotation);
-        // JAX puts the framework's op beside a module whose `tf_op` only says "XlaModule:".
-        if let Some(name) = name
-            && detail.hlo_op.is_some()
-            && detail.op.is_none_or(|it: StrId| out.strings().get(it) == "XlaModule:")
-        {
-            detail.op = Some(name);
-        }
-        detail
     }
 }
+
+/// A detail as it is put together.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Parts {
+    detail: Detail,
+    name: Option<StrId>,
+    annotation: Option<StrId>,
+}
+
+/// Longer than the name of any kernel and the joined op names of any fusion. Many events may
+/// refer to one text, and many rows of tables repeat it.
+const LONGEST_TEXT: usize = 1 << 14;
 
 /// Three generations: `regs:38 shm:0 grid:160,1,1 block:1024,1,1` (2020), `regs static_shared
 /// dynamic_shared grid block occ_pct` (NVIDIA), `grid block private_mem group_mem occ_pct` (AMD).

@@ -1,0 +1,99 @@
+//! What holds of every trace and its tables, whatever bytes they were made of.
+
+use std::ops::Range;
+
+use analyses::Tables;
+use analyses::step::Step;
+use analyses::step_time::{CATEGORIES, StepTime};
+use trace::{EventId, Trace};
+
+/// Tracks partition the rows; a track's events are sorted, and nest.
+pub fn check_trace(trace: &Trace) {
+    let events = &trace.events;
+    let n = events.len();
+    let columns = [events.name.len(), events.kind.len(), events.dur.len(), events.detail.len()];
+    assert_eq!(columns, [n; 4]);
+    let mut at = 0;
+    for (row, track) in trace.tracks.iter().enumerate() {
+        assert!(track.parent.is_none_or(|it| it.row() < row), "parents before children");
+        assert_eq!(track.events.start, at, "tracks partition the rows");
+        at = track.events.end;
+        for row in track.rows() {
+            let (start, dur) = (events.start[row], events.dur[row]);
+            assert!(dur.0 >= 0);
+            if row > track.rows().start {
+                let before = (events.start[row - 1], events.dur[row - 1]);
+                let sorted = before.0 < start || before.0 == start && before.1 >= dur;
+                assert!(sorted, "{before:?} before {:?}", (start, dur));
+            }
+            let event = EventId(row as u32);
+            if let Some(parent) = events.parent(event) {
+                assert!(parent < event && track.events.contains(&parent.0), "a parent precedes");
+                assert!(
+                    events.start[parent.row()] <= start && events.end(event) <= events.end(parent)
+                );
+            }
+            assert!(events.detail[row].row() < trace.details.len());
+            assert!(events.name[row].row() < trace.strings.len());
+        }
+    }
+    assert_eq!(at as usize, n, "tracks hold every row");
+    for track in &trace.tracks {
+        check_parents(trace, track.rows());
+    }
+    assert!(trace.edges.to.is_sorted());
+    assert_eq!([trace.edges.from.len(), trace.edges.kind.len()], [trace.edges.to.len(); 2]);
+    assert!(trace.edges.from.iter().chain(&trace.edges.to).all(|it| it.row() < n));
+    assert!(trace.numbers.is_sorted() && trace.numbers.iter().all(|it| it.event.row() < n));
+    assert!(trace.notes.iter().all(|it| it.count > 0));
+    for row in [0, n / 2, n.saturating_sub(1)] {
+        let event = EventId(row as u32);
+        trace.args.of(event);
+        if row < n {
+            assert!(trace.tracks[trace.track_of(event).row()].events.contains(&event.0));
+        }
+    }
+    for blob in &trace.blobs {
+        assert!(trace.args.bytes(blob).is_some(), "a blob lies in its file");
+    }
+}
+
+/// A parent is the last event before that ends no earlier; looked at for some, since this way it
+/// takes quadratic time.
+fn check_parents(trace: &Trace, rows: Range<usize>) {
+    let events = &trace.events;
+    let end = |row: usize| events.end(EventId(row as u32));
+    for row in rows.clone().take(50) {
+        let holds = |&it: &usize| {
+            let overlaps = trace.details[events.detail[it].row()].overlaps;
+            events.dur[it].0 > 0 && !overlaps && end(it) >= end(row)
+        };
+        let around = (rows.start..row).rev().find(holds).map(|it| EventId(it as u32));
+        assert_eq!(events.parent(EventId(row as u32)), around, "the innermost around {row}");
+    }
+}
+
+/// Every table can be made and every cell read; the categories of a step add up to it.
+pub fn check_tables(tables: &Tables) {
+    check_steps(tables);
+    for table in analyses::ALL {
+        let rows = table.rows(tables);
+        for row in 0..rows.len() {
+            for column in 0..table.columns().len() {
+                rows.cell(row, column);
+            }
+        }
+    }
+}
+
+pub fn check_steps(tables: &Tables) {
+    let steps = tables.get::<Step>();
+    for pair in steps.windows(2).filter(|it| it[0].host == it[1].host) {
+        assert_eq!(pair[0].span().1, pair[1].start_ps, "steps touch");
+    }
+    for row in tables.get::<StepTime>().iter() {
+        let parts = CATEGORIES.map(|(_, of)| of(row));
+        assert!(parts.iter().all(|it| (0..=row.dur_ps).contains(it)), "{row:?}");
+        assert_eq!(parts.iter().sum::<i64>(), row.dur_ps, "categories add to the step");
+    }
+}
