@@ -56,8 +56,11 @@ table! {
     }
 }
 
-/// The categories in the order of the contract, with their columns.
-pub const CATEGORIES: [(&str, fn(&StepTime) -> i64); 10] = [
+/// A category's name and column.
+pub type Category = (&'static str, fn(&StepTime) -> i64);
+
+/// The categories in the order of the contract.
+pub const CATEGORIES: [Category; 10] = [
     ("input", |it| it.input_ps),
     ("transfer_in", |it| it.transfer_in_ps),
     ("compile", |it| it.compile_ps),

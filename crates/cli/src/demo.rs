@@ -20,15 +20,15 @@ pub struct Args {
 }
 
 /// Keras `fit` with a `tf.data` map that runs on one thread.
-static PROFILE: &[u8] = include_bytes!(
-    "../../../testdata/captured/keras_fit/train/plugins/profile/run/host.xplane.pb"
-);
+static PROFILE: &[u8] =
+    include_bytes!("../../../testdata/captured/keras_fit/train/plugins/profile/run/host.xplane.pb");
 
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let _ = args.no_serve;
     let session = Session::from_bytes("demo", PROFILE.to_vec())?;
     if args.format == Format::Text {
-        let head = out.faint(" A real profile of Keras fit, captured with the TensorBoard callback.");
+        let head =
+            out.faint(" A real profile of Keras fit, captured with the TensorBoard callback.");
         writeln!(out, "{head}\n")?;
     }
     report::print(&session, args.format, out)

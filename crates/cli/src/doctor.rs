@@ -57,7 +57,12 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
             .iter()
             .map(|it| {
                 let mend = if it.state == State::Good { "" } else { it.mend };
-                vec![it.what.to_owned(), it.state.word().to_owned(), it.seen.clone(), mend.to_owned()]
+                vec![
+                    it.what.to_owned(),
+                    it.state.word().to_owned(),
+                    it.seen.clone(),
+                    mend.to_owned(),
+                ]
             })
             .collect(),
     };
@@ -73,9 +78,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         }
     } else {
         table::print(&grid, args.format, out, || {
-            let value = |it: &Check| {
-                json!({"check": it.what, "state": it.state.word(), "seen": it.seen, "mend": it.mend})
-            };
+            let value = |it: &Check| json!({"check": it.what, "state": it.state.word(), "seen": it.seen, "mend": it.mend});
             json!(checks.iter().map(value).collect::<Vec<_>>())
         })?;
     }
@@ -88,7 +91,8 @@ fn capture(session: &Session) -> Vec<Check> {
     let trace = session.trace();
     let report = session.report();
     let mut checks = Vec::new();
-    let mut check = |what, state, seen: String, mend| checks.push(Check { what, state, seen, mend });
+    let mut check =
+        |what, state, seen: String, mend| checks.push(Check { what, state, seen, mend });
 
     let events = trace.events.len();
     let state = if events == 0 { State::Bad } else { State::Good };
@@ -161,7 +165,8 @@ fn capture(session: &Session) -> Vec<Check> {
 
 fn machine() -> Vec<Check> {
     let mut checks = Vec::new();
-    let mut check = |what, state, seen: String, mend| checks.push(Check { what, state, seen, mend });
+    let mut check =
+        |what, state, seen: String, mend| checks.push(Check { what, state, seen, mend });
     let cores = std::thread::available_parallelism().map_or(0, |it| it.get());
     check("cores", State::Good, cores.to_string(), "");
     let read = |path: &str| std::fs::read_to_string(path).ok().map(|it| it.trim().to_owned());

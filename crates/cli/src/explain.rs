@@ -31,7 +31,9 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
                 .map(|it| vec![it.name.to_owned(), first_line(it.doc).to_owned()])
                 .collect(),
         };
-        crate::table::print(&grid, args.format, out, || json!(all.iter().map(as_json).collect::<Vec<_>>()))?;
+        crate::table::print(&grid, args.format, out, || {
+            json!(all.iter().map(as_json).collect::<Vec<_>>())
+        })?;
         return Ok(ExitCode::SUCCESS);
     };
     let Some(table) = all.iter().find(|it| it.name == name.as_str()) else {
@@ -83,7 +85,10 @@ pub fn markdown(table: &SqlTable) -> String {
     let grid = Grid {
         columns: ["column", "what"].map(str::to_owned).to_vec(),
         right: vec![false, false],
-        rows: columns(table).into_iter().map(|it| vec![format!("`{}`", it[0]), it[1].clone()]).collect(),
+        rows: columns(table)
+            .into_iter()
+            .map(|it| vec![format!("`{}`", it[0]), it[1].clone()])
+            .collect(),
     };
     format!("## `{}`\n\n{}\n\n{}", table.name, doc.join("\n"), grid.markdown())
 }

@@ -156,7 +156,8 @@ impl Grid {
         let escape = |it: &String| it.replace('|', "\\|").replace('\n', " ");
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let mut out = line(self.columns.iter().map(escape).collect());
-        out += &line(self.right.iter().map(|&it| if it { "--:" } else { "---" }.to_owned()).collect());
+        out +=
+            &line(self.right.iter().map(|&it| if it { "--:" } else { "---" }.to_owned()).collect());
         for row in &self.rows {
             out += &line(row.iter().map(escape).collect());
         }
@@ -168,7 +169,8 @@ impl Grid {
             true => format!("\"{}\"", it.replace('"', "\"\"")),
             false => it.clone(),
         };
-        let line = |cells: &[String]| cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\r\n";
+        let line =
+            |cells: &[String]| cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\r\n";
         let mut out = line(&self.columns);
         for row in &self.rows {
             out += &line(row);
@@ -198,7 +200,8 @@ pub fn percent(share: f64) -> String {
 
 /// Times of one column: one unit, one number of digits, chosen by the largest.
 pub fn column(times: &[Dur]) -> Vec<String> {
-    const UNITS: [(&str, f64); 5] = [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1.0)];
+    const UNITS: [(&str, f64); 5] =
+        [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1.0)];
     let most = times.iter().map(|it| it.0.unsigned_abs()).max().unwrap_or(0) as f64;
     let (unit, scale) = UNITS.into_iter().find(|it| most >= it.1).unwrap_or(UNITS[4]);
     let decimals = match most / scale {
@@ -228,7 +231,9 @@ pub fn wrap(text: &str, width: usize, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
     for word in text.split_whitespace() {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() + indent.len() > width {
+        if !line.is_empty()
+            && line.chars().count() + 1 + word.chars().count() + indent.len() > width
+        {
             let _ = writeln!(out, "{indent}{line}");
             line.clear();
         }

@@ -98,7 +98,11 @@ fn verdict(report: &Report) -> String {
         let run = &report.run;
         return match run.events {
             0 => "There are no events in this profile.".to_owned(),
-            n => format!("No steps could be told apart in {} events over {}.", thousands(n), run.window),
+            n => format!(
+                "No steps could be told apart in {} events over {}.",
+                thousands(n),
+                run.window
+            ),
         };
     };
     let whose = match &report.main_culprit {
@@ -106,12 +110,7 @@ fn verdict(report: &Report) -> String {
         Some(it) => format!("; the largest part, {}, is {}", percent(it.share), plain(&it.name)),
         None => String::new(),
     };
-    format!(
-        "{} a step, of which {} {}{whose}.",
-        steps.mean,
-        main.per_step,
-        in_words(main.category)
-    )
+    format!("{} a step, of which {} {}{whose}.", steps.mean, main.per_step, in_words(main.category))
 }
 
 /// Without what the framework puts in front of the user's own names.
@@ -157,7 +156,12 @@ fn text(report: &Report, out: &Output) -> String {
         text += &wrap(&line, width, " ");
     }
     for note in &report.notes {
-        let line = format!("Note: {} {}: {}", thousands(note.count as usize), note.kind.name(), note.first);
+        let line = format!(
+            "Note: {} {}: {}",
+            thousands(note.count as usize),
+            note.kind.name(),
+            note.first
+        );
         text += &wrap(&line, width, " ");
     }
     text
@@ -226,7 +230,13 @@ fn breakdown_grid(report: &Report) -> Grid {
         rows: report
             .breakdown
             .iter()
-            .map(|it| vec![it.category.to_owned(), ms(it.per_step).to_string(), format!("{:.6}", it.share)])
+            .map(|it| {
+                vec![
+                    it.category.to_owned(),
+                    ms(it.per_step).to_string(),
+                    format!("{:.6}", it.share),
+                ]
+            })
             .collect(),
     }
 }

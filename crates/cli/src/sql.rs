@@ -69,7 +69,8 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     })?;
     if result.truncated {
         out.flush()?;
-        let _ = writeln!(std::io::stderr(), "note: cut off at {} rows; see --limit", result.rows.len());
+        let _ =
+            writeln!(std::io::stderr(), "note: cut off at {} rows; see --limit", result.rows.len());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -37,7 +37,9 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
             right: vec![false, true, false],
             rows: rows.collect(),
         };
-        print(&grid, args.format, out, || json!(analyses::ALL.iter().map(|it| it.name()).collect::<Vec<_>>()))?;
+        print(&grid, args.format, out, || {
+            json!(analyses::ALL.iter().map(|it| it.name()).collect::<Vec<_>>())
+        })?;
         return Ok(ExitCode::SUCCESS);
     };
     let Some(table) = analyses::find(name) else { bail!("{}", unknown(name)) };
@@ -86,7 +88,10 @@ fn grid(table: &dyn AnyTable, rows: &dyn AnyRows, n: usize) -> Grid {
     };
     Grid {
         columns: columns.iter().map(|it| it.name.to_owned()).collect(),
-        right: columns.iter().map(|it| matches!(it.kind, CellKind::Int | CellKind::Float)).collect(),
+        right: columns
+            .iter()
+            .map(|it| matches!(it.kind, CellKind::Int | CellKind::Float))
+            .collect(),
         rows: (0..n)
             .map(|row| (0..columns.len()).map(|it| text(rows.cell(row, it))).collect())
             .collect(),

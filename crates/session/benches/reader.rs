@@ -2,6 +2,12 @@
 //!
 //! `cargo bench -p session -- FILE…`; without a file a synthetic one of 5 M events is made.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints, and stops where it cannot"
+)]
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 

@@ -199,7 +199,8 @@ impl Session {
         let mut times: BTreeMap<String, i64> = BTreeMap::new();
         for op in self.tables().get::<OpTime>().iter() {
             let op_type = op.op_type.as_deref().unwrap_or("");
-            if op.side == "host" && op.family != "tf.data" && OpKind::of_type(op_type) == OpKind::Op {
+            if op.side == "host" && op.family != "tf.data" && OpKind::of_type(op_type) == OpKind::Op
+            {
                 let name = match op.name.ends_with(op_type) {
                     true => op.name.clone(),
                     false => format!("{} ({op_type})", op.name),
@@ -355,7 +356,10 @@ mod tests {
 
     #[test]
     fn many_files_are_one_stage() {
-        assert_eq!(without_indices("Iterator::Root::FlatMap[773]::TFRecord"), "Iterator::Root::FlatMap::TFRecord");
+        assert_eq!(
+            without_indices("Iterator::Root::FlatMap[773]::TFRecord"),
+            "Iterator::Root::FlatMap::TFRecord"
+        );
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Steps and breakdown against known truth: synthetic profiles by construction, captured ones by
 //! an independent clock.
 
+#![expect(clippy::unwrap_used, reason = "what cannot be read is a failed test")]
+
 use std::path::{Path, PathBuf};
 
 use analyses::step::{Step, median};

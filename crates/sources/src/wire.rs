@@ -202,7 +202,8 @@ mod tests {
 
     #[test]
     fn fields_of_every_kind_and_damage() {
-        let bytes = [0x08, 0x05, 0x12, 0x02, b'h', b'i', 0x1D, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0];
+        let bytes =
+            [0x08, 0x05, 0x12, 0x02, b'h', b'i', 0x1D, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0];
         let mut fields = Fields::new(&bytes);
         let mut seen = Vec::new();
         while let Ok(Some(Field { number, value, .. })) = fields.next() {

@@ -50,11 +50,7 @@ pub fn write_big(out: &mut impl Write, shape: Shape, events: u64) -> io::Result<
     let mut hostnames = Message::default();
     hostnames.data(4, b"trainer-0");
     out.write_all(&hostnames.bytes)?;
-    Ok(Written {
-        events: steps * per_step,
-        steps,
-        bytes: n_bytes + hostnames.bytes.len() as u64,
-    })
+    Ok(Written { events: steps * per_step, steps, bytes: n_bytes + hostnames.bytes.len() as u64 })
 }
 
 const N_GPUS: u64 = 8;
@@ -182,11 +178,7 @@ fn planes(shape: Shape) -> Vec<Plane> {
     let host_lines = match shape {
         Shape::Gpu => {
             let threads = (1..N_GPUS).map(|gpu| {
-                line(
-                    1001 + gpu,
-                    &format!("tf_Compute/{}", 1001 + gpu),
-                    Content::Launches { gpu },
-                )
+                line(1001 + gpu, &format!("tf_Compute/{}", 1001 + gpu), Content::Launches { gpu })
             });
             let python = line(1001, "python", Content::Driver);
             std::iter::once(python).chain(threads).collect()
@@ -199,11 +191,7 @@ fn planes(shape: Shape) -> Vec<Plane> {
         Shape::Gpu | Shape::TfOps => (0..STREAMS_PER_GPU)
             .map(|nth| {
                 let id = 13 + nth;
-                line(
-                    id,
-                    &format!("Stream #{id}(Compute)"),
-                    Content::Stream { gpu, nth },
-                )
+                line(id, &format!("Stream #{id}(Compute)"), Content::Stream { gpu, nth })
             })
             .collect(),
     };
@@ -218,15 +206,9 @@ fn planes(shape: Shape) -> Vec<Plane> {
         vendor.uint(1, DEVICE_VENDOR);
         vendor.data(5, b"Nvidia");
         head.data(6, &vendor.bytes);
-        Plane {
-            head,
-            lines: gpu_streams(gpu),
-        }
+        Plane { head, lines: gpu_streams(gpu) }
     });
-    let host = Plane {
-        head: plane_head(0, "/host:CPU"),
-        lines: host_lines,
-    };
+    let host = Plane { head: plane_head(0, "/host:CPU"), lines: host_lines };
     gpus.chain([host]).collect()
 }
 
@@ -298,9 +280,7 @@ impl Write for Counter {
 const CHUNK_BYTES: usize = 1 << 16;
 
 fn write_events(out: &mut impl Write, content: Content, steps: u64) -> io::Result<()> {
-    let mut chunk = Chunk {
-        bytes: Vec::with_capacity(2 * CHUNK_BYTES),
-    };
+    let mut chunk = Chunk { bytes: Vec::with_capacity(2 * CHUNK_BYTES) };
     for step in 0..steps {
         let start_ps = step * STEP_PS;
         match content {
@@ -365,21 +345,13 @@ fn driver(chunk: &mut Chunk, step: u64, start_ps: u64) {
     let stats = [(STEP_NUM, INT, step), (ROOT, INT, 1)];
     chunk.event(TRAIN, start_ps, 9900 * PS_PER_US, &stats);
     chunk.event(GET_NEXT, start_ps + 100 * PS_PER_US, 7000 * PS_PER_US, &[]);
-    chunk.event(
-        FUNCTION_RUN,
-        start_ps + 7200 * PS_PER_US,
-        2650 * PS_PER_US,
-        &[],
-    );
+    chunk.event(FUNCTION_RUN, start_ps + 7200 * PS_PER_US, 2650 * PS_PER_US, &[]);
 }
 
 fn launch_each(chunk: &mut Chunk, step: u64, start_ps: u64, gpu: u64) {
     for kernel in 0..KERNELS_PER_GPU {
         let at_ps = start_ps + (7210 + 20 * kernel) * PS_PER_US;
-        let stats = [
-            (CORRELATION, UINT, correlation(step, gpu, kernel)),
-            (DEVICE, INT, gpu),
-        ];
+        let stats = [(CORRELATION, UINT, correlation(step, gpu, kernel)), (DEVICE, INT, gpu)];
         chunk.event(LAUNCH, at_ps, 15 * PS_PER_US, &stats);
     }
 }

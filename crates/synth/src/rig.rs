@@ -37,10 +37,8 @@ pub(crate) struct Kernel {
     pub(crate) op: &'static str,
 }
 
-pub(crate) const GEMM: Kernel = Kernel {
-    name: "ampere_sgemm_128x64_nn",
-    op: "model/dense/MatMul:MatMul",
-};
+pub(crate) const GEMM: Kernel =
+    Kernel { name: "ampere_sgemm_128x64_nn", op: "model/dense/MatMul:MatMul" };
 pub(crate) const CONV: Kernel = Kernel {
     name: "sm80_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16",
     op: "model/conv2d/Conv2D:Conv2D",
@@ -115,8 +113,7 @@ impl Rig {
         stats: Stats<'_>,
     ) {
         let start_ps = (self.step_us + at_us) * PS_PER_US;
-        self.plane
-            .event(line, name, start_ps, dur_us * PS_PER_US, stats);
+        self.plane.event(line, name, start_ps, dur_us * PS_PER_US, stats);
     }
 
     pub(crate) fn device(
@@ -165,11 +162,7 @@ impl Rig {
             Dialect::Amd => "hipModuleLaunchKernel",
             Dialect::Nvidia | Dialect::Nvidia2020 => "cuLaunchKernel",
         };
-        assert!(
-            self.launch_us < at_us,
-            "{} runs before it is launched",
-            kernel.name
-        );
+        assert!(self.launch_us < at_us, "{} runs before it is launched", kernel.name);
         let correlation = ("correlation_id", Value::U64(self.launch(call, gpu)));
         let stats = match self.dialect {
             Dialect::Nvidia => vec![
@@ -188,10 +181,7 @@ impl Rig {
                 ("context_id", inline_text("$$5")),
                 ("annotation", inline_text(kernel.op)),
                 ("level 0", inline_text(kernel.op)),
-                (
-                    "kernel_details",
-                    inline_text("regs:38 shm:0 grid:160,1,1 block:1024,1,1"),
-                ),
+                ("kernel_details", inline_text("regs:38 shm:0 grid:160,1,1 block:1024,1,1")),
             ],
             Dialect::Amd => vec![
                 correlation,
@@ -217,10 +207,7 @@ impl Rig {
         at_us: u64,
         dur_us: u64,
     ) {
-        assert!(
-            self.launch_us < at_us,
-            "the copy to {at_us} us runs before it is launched"
-        );
+        assert!(self.launch_us < at_us, "the copy to {at_us} us runs before it is launched");
         let (call, hip_call, name, old_name, src, dst) = match direction {
             Direction::HostToDevice => (
                 "cuMemcpyHtoDAsync_v2",
@@ -255,35 +242,22 @@ impl Rig {
                 "device",
             ),
         };
-        let dest = if direction == Direction::PeerToPeer {
-            gpu + 1
-        } else {
-            gpu
-        };
+        let dest = if direction == Direction::PeerToPeer { gpu + 1 } else { gpu };
         let (call, name, details) = match self.dialect {
             Dialect::Nvidia => (
                 call,
                 name,
-                text(format!(
-                    "kind_src:{src} kind_dst:{dst} size:{n_bytes} dest:{dest} async:1"
-                )),
+                text(format!("kind_src:{src} kind_dst:{dst} size:{n_bytes} dest:{dest} async:1")),
             ),
-            Dialect::Nvidia2020 => (
-                call,
-                old_name,
-                inline_text(format!("size:{n_bytes} dest:{dest} async:0")),
-            ),
-            Dialect::Amd => (
-                hip_call,
-                name,
-                text(format!("kind:Unknown size:{n_bytes} dest:{dest} async:1")),
-            ),
+            Dialect::Nvidia2020 => {
+                (call, old_name, inline_text(format!("size:{n_bytes} dest:{dest} async:0")))
+            }
+            Dialect::Amd => {
+                (hip_call, name, text(format!("kind:Unknown size:{n_bytes} dest:{dest} async:1")))
+            }
         };
         let correlation = self.launch(call, gpu);
-        let stats = [
-            ("correlation_id", Value::U64(correlation)),
-            ("memcpy_details", details),
-        ];
+        let stats = [("correlation_id", Value::U64(correlation)), ("memcpy_details", details)];
         self.device(gpu, stream, name, at_us, dur_us, &stats);
         self.ledger.copy(direction, n_bytes, dur_us);
     }
@@ -298,10 +272,8 @@ impl Rig {
     ) {
         let correlation = self.launch("cuMemsetD32Async", gpu);
         let details = format!("kind:device size:{n_bytes} async:1");
-        let stats = [
-            ("correlation_id", Value::U64(correlation)),
-            ("Memset_details", text(details)),
-        ];
+        let stats =
+            [("correlation_id", Value::U64(correlation)), ("Memset_details", text(details))];
         self.device(gpu, stream, "Memset", at_us, dur_us, &stats);
         self.ledger.memset();
     }
@@ -318,13 +290,7 @@ impl Rig {
     pub(crate) fn space(self) -> (Space, Ledger) {
         let mut planes = self.gpus;
         planes.push(self.plane);
-        (
-            Space {
-                planes,
-                ..Space::default()
-            },
-            self.ledger,
-        )
+        (Space { planes, ..Space::default() }, self.ledger)
     }
 
     /// Declares what the step just laid out amounts to, per GPU.

@@ -30,15 +30,9 @@ impl Scenario {
         let folder = Path::new(self.name);
         let mut truth = self.truth.to_json();
         truth["about"] = self.about.into();
-        let truth = (
-            folder.join("truth.json"),
-            format!("{truth:#}\n").into_bytes(),
-        );
+        let truth = (folder.join("truth.json"), format!("{truth:#}\n").into_bytes());
         let run = folder.join("plugins/profile/run");
-        let profiles = self
-            .files
-            .iter()
-            .map(|(name, bytes)| (run.join(name), bytes.clone()));
+        let profiles = self.files.iter().map(|(name, bytes)| (run.join(name), bytes.clone()));
         profiles.chain([truth]).collect()
     }
 }
@@ -71,12 +65,7 @@ fn one_host(
     (bytes, ledger): (Vec<u8>, Ledger),
 ) -> Scenario {
     let files = vec![("host0.xplane.pb".to_owned(), bytes)];
-    Scenario {
-        name,
-        about,
-        files,
-        truth: ledger.truth(found_by, 1),
-    }
+    Scenario { name, about, files, truth: ledger.truth(found_by, 1) }
 }
 
 /// Lays out `n_steps` steps of equal length and one more, which is not declared.
@@ -102,12 +91,7 @@ fn function_call(rig: &mut Rig, at_us: u64, dur_us: u64) {
     let function = "__inference_train_step_53";
     let stats = [("eager_op", text(function)), ("is_func", Value::I64(1))];
     rig.host("EagerExecute", at_us, dur_us, &stats);
-    rig.host(
-        &format!("EagerLocalExecute: {function}"),
-        at_us,
-        dur_us,
-        &[],
-    );
+    rig.host(&format!("EagerLocalExecute: {function}"), at_us, dur_us, &[]);
     rig.host("EagerKernelExecute", at_us, dur_us, &[]);
     rig.host("FunctionRun", at_us, dur_us, &[("id", Value::U64(7))]);
 }
@@ -128,18 +112,10 @@ mod tests {
         for scenario in scenarios() {
             let truth = scenario.truth;
             let total: f64 = truth.breakdown_ms.values().sum();
-            assert!(
-                (total - truth.step_ms).abs() < 1e-9,
-                "{}: {total}",
-                scenario.name
-            );
+            assert!((total - truth.step_ms).abs() < 1e-9, "{}: {total}", scenario.name);
             for device in &truth.breakdown_ms_by_device {
                 let total: f64 = device.values().sum();
-                assert!(
-                    (total - truth.step_ms).abs() < 1e-9,
-                    "{}: {total}",
-                    scenario.name
-                );
+                assert!((total - truth.step_ms).abs() < 1e-9, "{}: {total}", scenario.name);
             }
         }
     }
@@ -148,12 +124,7 @@ mod tests {
     fn files_stay_small() {
         for scenario in scenarios() {
             for (name, bytes) in &scenario.files {
-                assert!(
-                    bytes.len() < 150_000,
-                    "{}/{name}: {} bytes",
-                    scenario.name,
-                    bytes.len()
-                );
+                assert!(bytes.len() < 150_000, "{}/{name}: {} bytes", scenario.name, bytes.len());
             }
         }
     }

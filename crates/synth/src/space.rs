@@ -123,20 +123,11 @@ enum StatValue {
 
 impl Plane {
     pub(crate) fn new(id: i64, name: impl Into<String>) -> Plane {
-        Plane {
-            id,
-            name: name.into(),
-            ..Plane::default()
-        }
+        Plane { id, name: name.into(), ..Plane::default() }
     }
 
     pub(crate) fn line(&mut self, id: i64, name: impl Into<String>, timestamp_ns: i64) -> LineId {
-        self.lines.push(Line {
-            id,
-            name: name.into(),
-            timestamp_ns,
-            events: Vec::new(),
-        });
+        self.lines.push(Line { id, name: name.into(), timestamp_ns, events: Vec::new() });
         LineId(self.lines.len() - 1)
     }
 
@@ -155,12 +146,7 @@ impl Plane {
     ) {
         let kind = self.event_kind(name);
         let stats = self.intern_stats(stats);
-        self.lines[line.0].events.push(Event {
-            kind,
-            start_ps,
-            dur_ps,
-            stats,
-        });
+        self.lines[line.0].events.push(Event { kind, start_ps, dur_ps, stats });
     }
 
     /// Gives all events of a name constants and a display name, as TPU collectors do.
@@ -176,20 +162,14 @@ impl Plane {
         if let Some(&id) = self.event_ids.get(name) {
             return id;
         }
-        self.event_kinds.push(EventKind {
-            name: name.to_owned(),
-            ..EventKind::default()
-        });
+        self.event_kinds.push(EventKind { name: name.to_owned(), ..EventKind::default() });
         let id = self.event_kinds.len() as i64;
         self.event_ids.insert(name.to_owned(), id);
         id
     }
 
     fn intern_stats(&mut self, stats: Stats<'_>) -> Vec<Stat> {
-        stats
-            .iter()
-            .map(|(key, value)| self.intern_stat(key, value.clone()))
-            .collect()
+        stats.iter().map(|(key, value)| self.intern_stat(key, value.clone())).collect()
     }
 
     fn intern_stat(&mut self, key: &str, value: Value) -> Stat {
@@ -208,10 +188,7 @@ impl Plane {
         if let Some(&id) = self.stat_ids.get(name) {
             return id;
         }
-        self.stat_names.push(StatName {
-            name: name.to_owned(),
-            is_text,
-        });
+        self.stat_names.push(StatName { name: name.to_owned(), is_text });
         let id = self.stat_names.len() as i64;
         self.stat_ids.insert(name.to_owned(), id);
         id
@@ -220,10 +197,7 @@ impl Plane {
 
 impl Space {
     pub(crate) fn encode(&self, odd: Oddities) -> Vec<u8> {
-        let encoder = Encoder {
-            odd,
-            epoch_ns: self.epoch_ns,
-        };
+        let encoder = Encoder { odd, epoch_ns: self.epoch_ns };
         let mut out = encoder.message();
         for plane in &self.planes {
             out.data(1, &encoder.plane(plane));
@@ -365,10 +339,6 @@ impl Encoder {
     /// Text keeps its positive id: `ref_value` is unsigned.
     fn stat_id(&self, plane: &Plane, id: i64) -> i64 {
         let is_text = plane.stat_names[(id - 1) as usize].is_text;
-        if self.odd.negative_ids && !is_text {
-            -id
-        } else {
-            id
-        }
+        if self.odd.negative_ids && !is_text { -id } else { id }
     }
 }

@@ -185,14 +185,9 @@ impl Ledger {
     /// Declares one complete step: one list of tiles per device, equally long.
     pub(crate) fn step(&mut self, devices: &[Tiles<'_>]) {
         self.devices.resize_with(devices.len(), BTreeMap::new);
-        let lengths: Vec<u64> = devices
-            .iter()
-            .map(|tiles| tiles.iter().map(|it| it.1).sum())
-            .collect();
-        assert!(
-            lengths.iter().all(|it| *it == lengths[0]),
-            "one step, but {lengths:?}"
-        );
+        let lengths: Vec<u64> =
+            devices.iter().map(|tiles| tiles.iter().map(|it| it.1).sum()).collect();
+        assert!(lengths.iter().all(|it| *it == lengths[0]), "one step, but {lengths:?}");
         self.steps_us.push(lengths[0]);
         for (spent, tiles) in self.devices.iter_mut().zip(devices) {
             for &(category, dur_us) in *tiles {
@@ -244,10 +239,7 @@ impl Ledger {
         let by_category = |devices: &[BTreeMap<Category, u64>]| {
             let over = n_steps * devices.len() as u64;
             let of = |category| mean_ms(devices.iter().map(spent(category)).sum(), over);
-            Category::ALL
-                .into_iter()
-                .map(|it| (it.name(), of(it)))
-                .collect::<BTreeMap<_, _>>()
+            Category::ALL.into_iter().map(|it| (it.name(), of(it))).collect::<BTreeMap<_, _>>()
         };
         let busy_us: u64 = Category::ALL
             .into_iter()
@@ -272,11 +264,7 @@ impl Ledger {
             kernels: self
                 .kernels
                 .into_iter()
-                .map(|(name, (count, total_ns))| KernelTruth {
-                    name,
-                    count,
-                    total_ns,
-                })
+                .map(|(name, (count, total_ns))| KernelTruth { name, count, total_ns })
                 .collect(),
             copies: self
                 .copies

@@ -81,9 +81,6 @@ mod tests {
     fn negative_int_takes_ten_bytes() {
         let mut message = Message::default();
         message.int(1, -2);
-        assert_eq!(
-            message.bytes,
-            b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
-        );
+        assert_eq!(message.bytes, b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01");
     }
 }

@@ -17,11 +17,7 @@ fn testdata_is_fresh() {
         }
         let stored = fs::read(&path).unwrap_or_default();
         // Not assert_eq: nobody wants to read the bytes.
-        assert!(
-            stored == bytes,
-            "stale, run `UPDATE=1 cargo test -p synth`: {}",
-            path.display()
-        );
+        assert!(stored == bytes, "stale, run `UPDATE=1 cargo test -p synth`: {}", path.display());
     }
 }
 
@@ -30,10 +26,6 @@ fn every_scenario_is_in_the_readme() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/synthetic");
     let readme = fs::read_to_string(dir.join("README.md")).unwrap();
     for scenario in scenarios() {
-        assert!(
-            readme.contains(&format!("| `{}` |", scenario.name)),
-            "{}",
-            scenario.name
-        );
+        assert!(readme.contains(&format!("| `{}` |", scenario.name)), "{}", scenario.name);
     }
 }

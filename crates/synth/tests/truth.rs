@@ -4,11 +4,7 @@
 //! device is cut at every event boundary; each piece is classified by looking
 //! at all events. Slow and plain, where the generator is neither.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests are tests"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
 use std::collections::BTreeMap;
 
@@ -31,16 +27,9 @@ fn events_imply_the_declared_breakdown() {
                     host.sweep(device, step[0], step[1], &mut spent);
                 }
                 let n = truth.steps as f64;
-                by_device.push(
-                    spent
-                        .into_iter()
-                        .map(|(it, ps)| (it, ps as f64 / 1e9 / n))
-                        .collect(),
-                );
-                step_ms = steady
-                    .windows(2)
-                    .map(|it| (it[1] - it[0]) as f64 / 1e9)
-                    .collect();
+                by_device
+                    .push(spent.into_iter().map(|(it, ps)| (it, ps as f64 / 1e9 / n)).collect());
+                step_ms = steady.windows(2).map(|it| (it[1] - it[0]) as f64 / 1e9).collect();
             }
         }
         assert_eq!(step_ms, truth.step_ms_each, "{}", scenario.name);
@@ -78,38 +67,22 @@ fn events_imply_the_declared_work() {
                 let dur_ns = event.dur_ps / 1000;
                 if let Some(direction) = copy_direction(&event.name) {
                     let size = event.text("memcpy_details");
-                    let size = size
-                        .split(' ')
-                        .find_map(|it| it.strip_prefix("size:"))
-                        .unwrap();
+                    let size = size.split(' ').find_map(|it| it.strip_prefix("size:")).unwrap();
                     let sum = copies.entry(direction).or_default();
-                    *sum = (
-                        sum.0 + 1,
-                        sum.1 + size.parse::<u64>().unwrap(),
-                        sum.2 + dur_ns,
-                    );
+                    *sum = (sum.0 + 1, sum.1 + size.parse::<u64>().unwrap(), sum.2 + dur_ns);
                 } else if event.name == "Memset" {
                     memsets += 1;
-                } else if event
-                    .stats
-                    .get("hlo_category")
-                    .is_none_or(|it| it != "infeed")
-                {
+                } else if event.stats.get("hlo_category").is_none_or(|it| it != "infeed") {
                     let sum = kernels.entry(event.name.clone()).or_default();
                     *sum = (sum.0 + 1, sum.1 + dur_ns);
                 }
             }
         }
         let truth = &scenario.truth;
-        let declared = truth
-            .kernels
-            .iter()
-            .map(|it| (it.name.clone(), (it.count, it.total_ns)));
+        let declared = truth.kernels.iter().map(|it| (it.name.clone(), (it.count, it.total_ns)));
         assert_eq!(kernels, declared.collect(), "{}", scenario.name);
-        let declared = truth
-            .copies
-            .iter()
-            .map(|it| (it.direction.name(), (it.count, it.bytes, it.total_ns)));
+        let declared =
+            truth.copies.iter().map(|it| (it.direction.name(), (it.count, it.bytes, it.total_ns)));
         assert_eq!(copies, declared.collect(), "{}", scenario.name);
         assert_eq!(memsets, truth.memsets, "{}", scenario.name);
     }
@@ -139,10 +112,7 @@ fn events_of_a_line_nest() {
 /// Every work of a GPU with a host was launched by exactly one call before it.
 #[test]
 fn launches_precede_their_kernels() {
-    for scenario in scenarios()
-        .iter()
-        .filter(|it| it.truth.found_by != FoundBy::Period)
-    {
+    for scenario in scenarios().iter().filter(|it| it.truth.found_by != FoundBy::Period) {
         for host in hosts(scenario) {
             let Some(cpu) = host.plane("/host:CPU") else {
                 continue;
@@ -150,11 +120,7 @@ fn launches_precede_their_kernels() {
             let mut launched = BTreeMap::new();
             for event in cpu.lines.values().flatten() {
                 if let Some(id) = event.stats.get("correlation_id").map(String::as_str) {
-                    assert!(
-                        launched.insert(id, event.start_ps).is_none(),
-                        "{}",
-                        scenario.name
-                    );
+                    assert!(launched.insert(id, event.start_ps).is_none(), "{}", scenario.name);
                 }
             }
             for event in host.devices().flat_map(Plane::work) {
@@ -168,23 +134,10 @@ fn launches_precede_their_kernels() {
 #[test]
 fn big_profiles_have_the_events_and_the_truth_they_claim() {
     for (shape, breakdown) in [
-        (
-            Shape::Gpu,
-            Some([
-                ("compute", 2.5),
-                ("input", 7.0),
-                ("python", 0.35),
-                ("runtime", 0.15),
-            ]),
-        ),
+        (Shape::Gpu, Some([("compute", 2.5), ("input", 7.0), ("python", 0.35), ("runtime", 0.15)])),
         (
             Shape::OneLine,
-            Some([
-                ("compute", 2.5),
-                ("input", 7.0),
-                ("python", 0.35),
-                ("runtime", 0.15),
-            ]),
+            Some([("compute", 2.5), ("input", 7.0), ("python", 0.35), ("runtime", 0.15)]),
         ),
         (Shape::TfOps, None),
     ] {
@@ -192,11 +145,7 @@ fn big_profiles_have_the_events_and_the_truth_they_claim() {
         let written = write_big(&mut bytes, shape, 5000).unwrap();
         assert_eq!(written.bytes, bytes.len() as u64);
         let host = Host::decode(&bytes);
-        let events = host
-            .planes
-            .iter()
-            .flat_map(|it| it.lines.values())
-            .flatten();
+        let events = host.planes.iter().flat_map(|it| it.lines.values()).flatten();
         assert_eq!(written.events, events.count() as u64);
         assert!(written.events >= 5000);
         for device in host.devices() {
@@ -204,10 +153,7 @@ fn big_profiles_have_the_events_and_the_truth_they_claim() {
             assert_eq!(written.steps, starts.len() as u64);
             let mut spent = BTreeMap::new();
             host.sweep(device, starts[1], starts[2], &mut spent);
-            let spent = spent
-                .into_iter()
-                .map(|(it, ps)| (it, ps as f64 / 1e9))
-                .collect::<Vec<_>>();
+            let spent = spent.into_iter().map(|(it, ps)| (it, ps as f64 / 1e9)).collect::<Vec<_>>();
             assert_eq!(Some(&spent[..]), breakdown.as_ref().map(|it| &it[..]));
         }
     }
@@ -263,12 +209,8 @@ const DEVICE_ORDER: [Category; 5] = [
     Category::TransferOut,
     Category::Input,
 ];
-const HOST_ORDER: [Category; 4] = [
-    Category::Input,
-    Category::Compile,
-    Category::Output,
-    Category::Runtime,
-];
+const HOST_ORDER: [Category; 4] =
+    [Category::Input, Category::Compile, Category::Output, Category::Runtime];
 
 struct Host {
     planes: Vec<Plane>,
@@ -306,10 +248,7 @@ impl Plane {
     /// What truly ran: no steps, modules or other lines derived from it.
     fn work(&self) -> impl Iterator<Item = &Event> {
         let ran = |name: &str| name.starts_with("Stream #") || name == "XLA Ops";
-        self.lines
-            .iter()
-            .filter(move |it| ran(&it.0.1))
-            .flat_map(|it| it.1)
+        self.lines.iter().filter(move |it| ran(&it.0.1)).flat_map(|it| it.1)
     }
 }
 
@@ -319,48 +258,30 @@ impl Host {
     }
 
     fn devices(&self) -> impl Iterator<Item = &Plane> {
-        self.planes
-            .iter()
-            .filter(|it| it.name.starts_with("/device:"))
+        self.planes.iter().filter(|it| it.name.starts_with("/device:"))
     }
 
     fn python(&self) -> Vec<&Event> {
         let lines = self.plane("/host:CPU").into_iter().flat_map(|it| &it.lines);
-        lines
-            .filter(|it| it.0.1 == "python")
-            .flat_map(|it| it.1)
-            .collect()
+        lines.filter(|it| it.0.1 == "python").flat_map(|it| it.1).collect()
     }
 
     fn step_starts(&self, device: &Plane, found_by: FoundBy) -> Vec<u64> {
         let is_call = |it: &Event| it.stats.get("is_func").is_some_and(|it| it == "1");
         let mut starts: Vec<u64> = match found_by {
-            FoundBy::Markers if device.name.contains("TPU") => device.lines
-                [&(1, "Steps".to_owned())]
-                .iter()
-                .map(|it| it.start_ps)
-                .collect(),
-            FoundBy::Markers => self
-                .python()
-                .iter()
-                .filter(|it| is_marker(it))
-                .map(|it| it.start_ps)
-                .collect(),
+            FoundBy::Markers if device.name.contains("TPU") => {
+                device.lines[&(1, "Steps".to_owned())].iter().map(|it| it.start_ps).collect()
+            }
+            FoundBy::Markers => {
+                self.python().iter().filter(|it| is_marker(it)).map(|it| it.start_ps).collect()
+            }
             FoundBy::Calls => {
                 assert!(!self.python().iter().any(|it| is_marker(it)));
-                self.python()
-                    .iter()
-                    .filter(|it| is_call(it))
-                    .map(|it| it.start_ps)
-                    .collect()
+                self.python().iter().filter(|it| is_call(it)).map(|it| it.start_ps).collect()
             }
             FoundBy::Period => {
                 let first = &device.work().next().unwrap().name;
-                device
-                    .work()
-                    .filter(|it| it.name == *first)
-                    .map(|it| it.start_ps)
-                    .collect()
+                device.work().filter(|it| it.name == *first).map(|it| it.start_ps).collect()
             }
         };
         starts.sort_unstable();
@@ -372,11 +293,8 @@ impl Host {
         let near = |it: &&Event| it.start_ps < to && from < it.end_ps();
         let running: Vec<&Event> = device.work().filter(near).collect();
         let driving: Vec<&Event> = python.iter().copied().filter(near).collect();
-        let mut cuts: Vec<u64> = running
-            .iter()
-            .chain(&driving)
-            .flat_map(|it| [it.start_ps, it.end_ps()])
-            .collect();
+        let mut cuts: Vec<u64> =
+            running.iter().chain(&driving).flat_map(|it| [it.start_ps, it.end_ps()]).collect();
         cuts.extend([from, to]);
         cuts.retain(|it| (from..=to).contains(it));
         cuts.sort_unstable();
@@ -392,11 +310,7 @@ impl Host {
                 .filter(|it| it.covers(piece[0], piece[1]))
                 .map(|it| host_category(it))
                 .collect();
-            let nobody = if python.is_empty() {
-                Category::Idle
-            } else {
-                Category::Python
-            };
+            let nobody = if python.is_empty() { Category::Idle } else { Category::Python };
             let category = DEVICE_ORDER
                 .into_iter()
                 .find(|it| on_device.contains(it))
@@ -410,11 +324,7 @@ impl Host {
 // ---- decoding ----
 
 fn hosts(scenario: &Scenario) -> Vec<Host> {
-    scenario
-        .files
-        .iter()
-        .map(|it| Host::decode(&it.1))
-        .collect()
+    scenario.files.iter().map(|it| Host::decode(&it.1)).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -425,16 +335,12 @@ enum Field<'a> {
 
 impl<'a> Field<'a> {
     fn number(self) -> u64 {
-        let Field::Number(it) = self else {
-            panic!("a number is wanted")
-        };
+        let Field::Number(it) = self else { panic!("a number is wanted") };
         it
     }
 
     fn data(self) -> &'a [u8] {
-        let Field::Data(it) = self else {
-            panic!("data is wanted")
-        };
+        let Field::Data(it) = self else { panic!("data is wanted") };
         it
     }
 
@@ -478,11 +384,7 @@ fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
 }
 
 fn all<'a>(message: &[(u64, Field<'a>)], field: u64) -> Vec<Field<'a>> {
-    message
-        .iter()
-        .filter(|it| it.0 == field)
-        .map(|it| it.1)
-        .collect()
+    message.iter().filter(|it| it.0 == field).map(|it| it.1).collect()
 }
 
 fn one<'a>(message: &[(u64, Field<'a>)], field: u64) -> Field<'a> {
@@ -493,12 +395,8 @@ fn one<'a>(message: &[(u64, Field<'a>)], field: u64) -> Field<'a> {
 
 impl Host {
     fn decode(bytes: &[u8]) -> Host {
-        let planes = all(&fields(bytes), 1)
-            .into_iter()
-            .map(|it| Plane::decode(it.data()));
-        Host {
-            planes: planes.collect(),
-        }
+        let planes = all(&fields(bytes), 1).into_iter().map(|it| Plane::decode(it.data()));
+        Host { planes: planes.collect() }
     }
 }
 
@@ -513,9 +411,8 @@ impl Plane {
                 (one(&entry, 1).number(), value)
             })
         };
-        let names: BTreeMap<u64, String> = map(5)
-            .map(|(id, value)| (id, one(&value, 2).string()))
-            .collect();
+        let names: BTreeMap<u64, String> =
+            map(5).map(|(id, value)| (id, one(&value, 2).string())).collect();
         let kinds: BTreeMap<u64, (String, BTreeMap<String, String>)> = map(4)
             .map(|(id, value)| (id, (one(&value, 2).string(), stats(&value, 5, &names))))
             .collect();
@@ -539,10 +436,7 @@ impl Plane {
                 });
             }
         }
-        Plane {
-            name: one(&plane, 2).string(),
-            lines,
-        }
+        Plane { name: one(&plane, 2).string(), lines }
     }
 }
 

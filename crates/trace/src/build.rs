@@ -86,7 +86,8 @@ impl KeyBatch {
 
     fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let base = self.base.unwrap_or(0);
-        let near = self.near.iter().map(move |&(key, row)| (base.wrapping_add(u64::from(key)), row));
+        let near =
+            self.near.iter().map(move |&(key, row)| (base.wrapping_add(u64::from(key)), row));
         near.chain(self.far.iter().copied())
     }
 }
@@ -687,9 +688,17 @@ fn of_hlo_category(category: &str) -> Option<OpKind> {
         Some(OpKind::InputWait)
     } else if starts("outfeed") || starts("host send") {
         Some(OpKind::CopyOut)
-    } else if ["all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective", "send", "recv"]
-        .into_iter()
-        .any(starts)
+    } else if [
+        "all-reduce",
+        "all-gather",
+        "all-to-all",
+        "reduce-scatter",
+        "collective",
+        "send",
+        "recv",
+    ]
+    .into_iter()
+    .any(starts)
     {
         Some(OpKind::Collective)
     } else {

@@ -440,7 +440,8 @@ impl<'a> OpName<'a> {
         if left == "Iterator" {
             return Some(OpName { family: OpFamily::TfData, name: text, op_type: "Dataset" });
         }
-        let tensorflow = |op_type| Some(OpName { family: OpFamily::TensorFlow, name: left, op_type });
+        let tensorflow =
+            |op_type| Some(OpName { family: OpFamily::TensorFlow, name: left, op_type });
         if is_tf_name(left) && is_tf_type(right) {
             return tensorflow(right);
         }
@@ -503,7 +504,8 @@ mod tests {
 
     #[test]
     fn op_names_come_apart() {
-        let parse = |text| OpName::parse(text).map(|it| (it.family, it.name, it.op_type, it.scope()));
+        let parse =
+            |text| OpName::parse(text).map(|it| (it.family, it.name, it.op_type, it.scope()));
         assert_eq!(
             parse("model/dense/MatMul:MatMul"),
             Some((OpFamily::TensorFlow, "model/dense/MatMul", "MatMul", "model/dense"))

@@ -70,7 +70,10 @@ mod tests {
             ",
         );
         let names: Vec<_> = (0..5).map(|it| trace.name(EventId(it))).collect();
-        assert_eq!(names, ["train", "cuLaunchKernel", "IteratorGetNext", "matmul", "ncclAllReduce"]);
+        assert_eq!(
+            names,
+            ["train", "cuLaunchKernel", "IteratorGetNext", "matmul", "ncclAllReduce"]
+        );
         assert_eq!(
             trace.events.kind,
             [OpKind::Step, OpKind::Launch, OpKind::InputWait, OpKind::Kernel, OpKind::Collective]

@@ -49,12 +49,7 @@ pub(super) fn input_70_rig() -> Rig {
 
 pub(super) fn input_70() -> Scenario {
     let about = "input-bound: 7 of 10 ms wait for the next batch (NVIDIA, TensorFlow of today)";
-    one_host(
-        "input_70",
-        about,
-        FoundBy::Markers,
-        input_70_rig().file("trainer-0"),
-    )
+    one_host("input_70", about, FoundBy::Markers, input_70_rig().file("trainer-0"))
 }
 
 pub(super) fn overlap_streams() -> Scenario {
@@ -76,13 +71,7 @@ pub(super) fn overlap_streams() -> Scenario {
     repeat(&mut rig, 8, &[tiles], |rig, step| {
         train_marker(rig, step, 3900);
         function_call(rig, 100, 3400);
-        rig.host_on(
-            worker,
-            "ExecutorState::Process",
-            150,
-            1000,
-            &[("id", Value::U64(7))],
-        );
+        rig.host_on(worker, "ExecutorState::Process", 150, 1000, &[("id", Value::U64(7))]);
         rig.launches_on(worker, 200);
         rig.kernel(0, first, GEMM, 300, 1000);
         // Hidden altogether under the first kernel.
@@ -98,12 +87,7 @@ pub(super) fn overlap_streams() -> Scenario {
         rig.host("cuStreamSynchronize", 1200, 2200, &[]);
     });
     let about = "two compute streams overlap and copies hide under them: sums over streams mislead";
-    one_host(
-        "overlap_streams",
-        about,
-        FoundBy::Markers,
-        rig.file("trainer-0"),
-    )
+    one_host("overlap_streams", about, FoundBy::Markers, rig.file("trainer-0"))
 }
 
 pub(super) fn nccl_two_gpus() -> Scenario {
@@ -111,11 +95,7 @@ pub(super) fn nccl_two_gpus() -> Scenario {
     let streams: Vec<(LineId, LineId, LineId)> = (0..2)
         .map(|gpu| {
             let compute = rig.stream(gpu, 13, "Compute");
-            (
-                compute,
-                rig.stream(gpu, 20, "Compute"),
-                rig.stream(gpu, 21, "MemcpyP2P"),
-            )
+            (compute, rig.stream(gpu, 20, "Compute"), rig.stream(gpu, 21, "MemcpyP2P"))
         })
         .collect();
     let gpu_0: Tiles<'_> = &[
@@ -156,12 +136,7 @@ pub(super) fn nccl_two_gpus() -> Scenario {
         rig.host("cuStreamSynchronize", 1000, 4400, &[]);
     });
     let about = "all-reduce partly hidden under compute, less so on the GPU that is done first";
-    one_host(
-        "nccl_two_gpus",
-        about,
-        FoundBy::Markers,
-        rig.file("trainer-0"),
-    )
+    one_host("nccl_two_gpus", about, FoundBy::Markers, rig.file("trainer-0"))
 }
 
 pub(super) fn two_hosts() -> Scenario {
@@ -238,12 +213,7 @@ pub(super) fn compile_every_step() -> Scenario {
         rig.host("cuStreamSynchronize", 12_800, 1950, &[]);
     });
     let about = "retracing: each step builds the graph of its tf.function anew";
-    one_host(
-        "compile_every_step",
-        about,
-        FoundBy::Markers,
-        rig.file("trainer-0"),
-    )
+    one_host("compile_every_step", about, FoundBy::Markers, rig.file("trainer-0"))
 }
 
 pub(super) fn checkpoint() -> Scenario {

@@ -41,10 +41,7 @@ pub(super) fn cuda_graph() -> Scenario {
             let stats = [
                 ("correlation_id", Value::U64(correlation)),
                 ("cuda_graph_id", Value::U64(7)),
-                (
-                    "cuda_graph_node_id",
-                    Value::U64(30_064_771_072 + node as u64),
-                ),
+                ("cuda_graph_node_id", Value::U64(30_064_771_072 + node as u64)),
                 ("tf_op", text(kernel.op)),
                 (
                     "kernel_details",
@@ -64,10 +61,8 @@ pub(super) fn cuda_graph() -> Scenario {
         // Traced as a whole, a graph shows one event without kernels.
         rig.launches_from(1450);
         let correlation = rig.launch("cuGraphLaunch", 0);
-        let stats = [
-            ("correlation_id", Value::U64(correlation)),
-            ("cuda_graph_exec_id", Value::U64(9)),
-        ];
+        let stats =
+            [("correlation_id", Value::U64(correlation)), ("cuda_graph_exec_id", Value::U64(9))];
         rig.device(0, stream, WHOLE_GRAPH, 1500, 300, &stats);
         rig.ledger.kernel(WHOLE_GRAPH, 300);
     });
@@ -77,14 +72,8 @@ pub(super) fn cuda_graph() -> Scenario {
 }
 
 pub(super) fn rocm() -> Scenario {
-    let gemm = Kernel {
-        name: "Cijk_Ailk_Bljk_SB_MT128x128x16_SE_1LDSB0_APM1",
-        op: "dot.17",
-    };
-    let fusion = Kernel {
-        name: "loop_add_fusion",
-        op: "loop_add_fusion",
-    };
+    let gemm = Kernel { name: "Cijk_Ailk_Bljk_SB_MT128x128x16_SE_1LDSB0_APM1", op: "dot.17" };
+    let fusion = Kernel { name: "loop_add_fusion", op: "loop_add_fusion" };
     let mut rig = Rig::new(Dialect::Amd, 1);
     let stream = rig.stream(0, 17, "Kernel");
     let copies = rig.stream(0, 18, "MemcpyH2D");
@@ -98,12 +87,7 @@ pub(super) fn rocm() -> Scenario {
     ];
     repeat(&mut rig, 10, &[tiles], |rig, step| {
         // JAX's StepTraceAnnotation.
-        rig.host(
-            "train",
-            0,
-            4800,
-            &[("_r", Value::U64(1)), ("step_num", Value::U64(step))],
-        );
+        rig.host("train", 0, 4800, &[("_r", Value::U64(1)), ("step_num", Value::U64(step))]);
         rig.host("PjitFunction(train_step)", 200, 4300, &[]);
         rig.launches_from(300);
         rig.copy(0, copies, HostToDevice, 3 << 20, 400, 300);
@@ -121,14 +105,8 @@ pub(super) fn rocm() -> Scenario {
 const DERIVED_LINES: i64 = -559_038_737;
 
 pub(super) fn tf2020() -> Scenario {
-    let gemm = Kernel {
-        name: "volta_sgemm_128x64_nn",
-        op: "sequential/dense/MatMul:MatMul",
-    };
-    let relu = Kernel {
-        name: RELU.name,
-        op: "sequential/dense/Relu:Relu",
-    };
+    let gemm = Kernel { name: "volta_sgemm_128x64_nn", op: "sequential/dense/MatMul:MatMul" };
+    let relu = Kernel { name: RELU.name, op: "sequential/dense/Relu:Relu" };
     let mut rig = Rig::new(Dialect::Nvidia2020, 1);
     let gpu = &mut rig.gpus[0];
     let steps = gpu.line(DERIVED_LINES, "Steps", DEVICE_LINE_NS);
@@ -147,21 +125,14 @@ pub(super) fn tf2020() -> Scenario {
         (Python, 1000),
     ];
     repeat(&mut rig, 8, &[tiles], |rig, step| {
-        let stats = [
-            ("graph_type", inline_text("train")),
-            ("step_num", Value::I64(step as i64)),
-        ];
+        let stats = [("graph_type", inline_text("train")), ("step_num", Value::I64(step as i64))];
         rig.host("TraceContext", 0, 7900, &stats);
         rig.host("IteratorGetNext", 100, 1000, &[]);
         function_call(rig, 1100, 5900);
         rig.launches_from(1150);
         rig.copy(0, copies, HostToDevice, 1 << 21, 1300, 400);
         for kernel in 0..9 {
-            let (which, scope) = if kernel % 3 == 2 {
-                (relu, "Relu")
-            } else {
-                (gemm, "MatMul")
-            };
+            let (which, scope) = if kernel % 3 == 2 { (relu, "Relu") } else { (gemm, "MatMul") };
             let at_us = 1700 + 500 * kernel;
             rig.kernel(0, compute, which, at_us, 500);
             rig.device(0, ops, scope, at_us, 500, &[]);
@@ -175,12 +146,7 @@ pub(super) fn tf2020() -> Scenario {
     });
     let (space, ledger) = rig.space();
     let about = "TensorFlow 2.2 of 2020: old keys and names, lines the collector derived itself";
-    one_host(
-        "tf2020",
-        about,
-        FoundBy::Markers,
-        (space.encode(Oddities::default()), ledger),
-    )
+    one_host("tf2020", about, FoundBy::Markers, (space.encode(Oddities::default()), ledger))
 }
 
 pub(super) fn keras3() -> Scenario {
@@ -197,24 +163,13 @@ pub(super) fn keras3() -> Scenario {
         (Python, 1200),
     ];
     repeat(&mut rig, 10, &[tiles], |rig, step| {
-        rig.host(
-            "Profiled batch",
-            0,
-            4000,
-            &[("step_num", Value::I64(step as i64))],
-        );
+        rig.host("Profiled batch", 0, 4000, &[("step_num", Value::I64(step as i64))]);
         function_call(rig, 50, 3750);
         let stats = [("id", Value::U64(7)), ("iter_num", Value::U64(step))];
         rig.host("IteratorGetNextOp::DoCompute", 60, 1000, &stats);
         rig.launches_from(1100);
         for kernel in 0..8 {
-            rig.kernel(
-                0,
-                stream,
-                if kernel == 7 { ADAM } else { GEMM },
-                1250 + 300 * kernel,
-                300,
-            );
+            rig.kernel(0, stream, if kernel == 7 { ADAM } else { GEMM }, 1250 + 300 * kernel, 300);
         }
         rig.host("cuStreamSynchronize", 1300, 2400, &[]);
     });
@@ -239,19 +194,10 @@ pub(super) fn unmarked_calls() -> Scenario {
         function_call(rig, 0, 4000);
         rig.launches_from(50);
         for kernel in 0..6 {
-            rig.kernel(
-                0,
-                stream,
-                if kernel == 5 { ADAM } else { CONV },
-                200 + 600 * kernel,
-                600,
-            );
+            rig.kernel(0, stream, if kernel == 5 { ADAM } else { CONV }, 200 + 600 * kernel, 600);
         }
         rig.host("cuStreamSynchronize", 400, 3500, &[]);
-        let stats = [
-            ("eager_op", text("IteratorGetNext")),
-            ("is_func", Value::I64(0)),
-        ];
+        let stats = [("eager_op", text("IteratorGetNext")), ("is_func", Value::I64(0))];
         rig.host("EagerExecute", 4200, 700, &stats);
         rig.host("EagerLocalExecute: IteratorGetNext", 4200, 700, &[]);
         rig.host("EagerKernelExecute", 4200, 700, &[]);
@@ -259,12 +205,7 @@ pub(super) fn unmarked_calls() -> Scenario {
     });
     let about =
         "no markers: a step is a call of the same tf.function, the batch fetched in between";
-    one_host(
-        "unmarked_calls",
-        about,
-        FoundBy::Calls,
-        rig.file("trainer-0"),
-    )
+    one_host("unmarked_calls", about, FoundBy::Calls, rig.file("trainer-0"))
 }
 
 pub(super) fn unmarked_kernels() -> Scenario {
@@ -318,12 +259,8 @@ pub(super) fn odd_encodings() -> Scenario {
     let (mut space, ledger) = input_70_rig().space();
     space.planes.push(task_environment(PROFILE_START_UNIX_NS));
     space.hostnames.push("trainer-0".to_owned());
-    space
-        .errors
-        .push("7 events were dropped: the buffer of the collector was full".to_owned());
-    space
-        .warnings
-        .push("the profiler was started while a step was running".to_owned());
+    space.errors.push("7 events were dropped: the buffer of the collector was full".to_owned());
+    space.warnings.push("the profiler was started while a step was running".to_owned());
     let odd = Oddities {
         unknown_fields: true,
         maps_last: true,
@@ -332,10 +269,5 @@ pub(super) fn odd_encodings() -> Scenario {
         split_lines: true,
     };
     let about = "input_70 in legal but unusual bytes: a reader must find the same in it";
-    one_host(
-        "odd_encodings",
-        about,
-        FoundBy::Markers,
-        (space.encode(odd), ledger),
-    )
+    one_host("odd_encodings", about, FoundBy::Markers, (space.encode(odd), ledger))
 }

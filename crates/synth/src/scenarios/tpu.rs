@@ -49,10 +49,7 @@ pub(super) fn tpu() -> Scenario {
                 let start_ps = (step_us + at_us) * PS_PER_US;
                 let stats = [
                     ("group_id", Value::I64(step as i64)),
-                    (
-                        "device_offset_ps",
-                        Value::U64(start_ps - origin_ns as u64 * 1000),
-                    ),
+                    ("device_offset_ps", Value::U64(start_ps - origin_ns as u64 * 1000)),
                     ("device_duration_ps", Value::U64(dur_us * PS_PER_US)),
                 ];
                 plane.event(line, name, start_ps, dur_us * PS_PER_US, &stats);
@@ -81,26 +78,14 @@ pub(super) fn tpu() -> Scenario {
     }
     for _ in 0..N_STEPS {
         ledger.step(
-            &cores
-                .map(|(infeed, reduce)| tiles(infeed, reduce))
-                .each_ref()
-                .map(|it| &it[..]),
+            &cores.map(|(infeed, reduce)| tiles(infeed, reduce)).each_ref().map(|it| &it[..]),
         );
     }
     planes.push(task_environment(PROFILE_START_UNIX_NS));
-    let space = Space {
-        planes,
-        hostnames: vec!["tpu-vm-0".to_owned()],
-        ..Space::default()
-    };
+    let space = Space { planes, hostnames: vec!["tpu-vm-0".to_owned()], ..Space::default() };
     let about =
         "two TPU cores: steps from their own line, facts in the metadata, infeed and all-reduce";
-    one_host(
-        "tpu",
-        about,
-        FoundBy::Markers,
-        (space.encode(Oddities::default()), ledger),
-    )
+    one_host("tpu", about, FoundBy::Markers, (space.encode(Oddities::default()), ledger))
 }
 
 fn tpu_ops(infeed_us: u64, reduce_us: u64) -> Vec<TpuOp> {

@@ -1,0 +1,157 @@
+//! The program as users and scripts meet it: what it prints where, and its exit codes.
+
+#![expect(clippy::unwrap_used, reason = "what cannot be run is a failed test")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn testdata(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
+}
+
+fn strobe(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strobe"));
+    command.args(args).env_remove("COLUMNS").env_remove("NO_COLOR");
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn report_json(path: &Path) -> serde_json::Value {
+    let done = strobe(&["report", path.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+#[test]
+fn the_report_has_the_shape_of_the_contract() {
+    let report = report_json(&testdata("synthetic/input_70"));
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["run"]["frameworks"][0], "tensorflow");
+    assert_eq!(report["run"]["devices"][0]["kind"], "gpu");
+    assert_eq!(report["steps"]["found_by"], "markers");
+    assert_eq!(report["steps"]["median_ms"], 10.0);
+    let breakdown = report["breakdown"].as_array().unwrap();
+    let of = |category: &str| {
+        let found = breakdown.iter().find(|it| it["category"] == category).unwrap();
+        found["ms_per_step"].as_f64().unwrap()
+    };
+    assert!((of("input") - 7.0).abs() < 0.1, "{}", of("input"));
+    assert!((of("transfer_in") - 0.9).abs() < 0.1);
+    assert!((of("compute") - 1.35).abs() < 0.1);
+    let shares: f64 = breakdown.iter().map(|it| it["share"].as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_left_out_with_its_reason() {
+    let report = report_json(&testdata("captured/keras_fit"));
+    let has = |list: &str, category: &str| {
+        report[list].as_array().unwrap().iter().any(|it| it["category"] == category)
+    };
+    assert!(!has("breakdown", "transfer_in"));
+    assert!(has("breakdown_unknown", "transfer_in"));
+    assert!(has("breakdown", "collective"), "measured, and nothing: a zero");
+}
+
+#[test]
+fn text_fits_the_terminal_and_has_no_colours_in_a_pipe() {
+    for width in ["60", "80", "200"] {
+        let done = Command::new(env!("CARGO_BIN_EXE_strobe"))
+            .args(["report", testdata("captured/keras_fit").to_str().unwrap()])
+            .env("COLUMNS", width)
+            .output()
+            .unwrap();
+        let out = text(&done.stdout);
+        let widest = out.lines().map(|it| it.chars().count()).max().unwrap();
+        assert!(widest <= width.parse().unwrap(), "{widest} columns of {width}:\n{out}");
+        assert!(!out.contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn errors_say_what_is_wrong_and_exit_with_2() {
+    let check = |args: &[&str], said: &str| {
+        let done = strobe(args);
+        assert_eq!(done.status.code(), Some(2), "{args:?}");
+        assert!(done.stdout.is_empty(), "{args:?} prints results");
+        let error = text(&done.stderr);
+        assert!(error.contains(said), "{args:?}: {error}");
+    };
+    let here = testdata("captured/keras_fit");
+    let here = here.to_str().unwrap();
+    check(&["report", "no/such/path"], "no such file or folder");
+    check(&["report", env!("CARGO_MANIFEST_DIR")], "no profile in this folder");
+    check(
+        &["report", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")],
+        "no known profile format",
+    );
+    check(&["table", here, "nonsense"], "no table is called");
+    check(&["explain", "nonsense"], "nothing is called");
+    check(&["sql", here, "select * from nonsense"], "nonsense");
+    check(&["sql", here, "delete from step"], "only queries");
+    check(&["frobnicate"], "unrecognized subcommand");
+}
+
+#[test]
+fn a_profile_without_steps_exits_with_3() {
+    let folder = tempfile::tempdir().unwrap();
+    // A host plane of that name and nothing in it.
+    let path = folder.path().join("empty.xplane.pb");
+    std::fs::write(&path, b"\x0a\x0b\x12\x09/host:CPU").unwrap();
+    let done = strobe(&["report", path.to_str().unwrap()]);
+    assert_eq!(done.status.code(), Some(3));
+    assert!(text(&done.stdout).contains("no events"));
+    let doctor = strobe(&["doctor", path.to_str().unwrap()]);
+    assert_eq!(doctor.status.code(), Some(3));
+}
+
+#[test]
+fn nothing_is_written_beside_the_profile() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("host.xplane.pb");
+    let profile = testdata("captured/retrace_loop/plugins/profile/run/host.xplane.pb");
+    std::fs::copy(profile, &path).unwrap();
+    for args in [vec!["report"], vec!["table"], vec!["doctor"]] {
+        let args: Vec<&str> = args.into_iter().chain([path.to_str().unwrap()]).collect();
+        assert_eq!(strobe(&args).status.code(), Some(0), "{args:?}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn tables_and_queries_agree() {
+    let path = testdata("synthetic/input_70");
+    let path = path.to_str().unwrap();
+    let table = strobe(&["table", path, "step", "--format", "json"]);
+    let rows: serde_json::Value = serde_json::from_slice(&table.stdout).unwrap();
+    let sum: i64 = rows.as_array().unwrap().iter().map(|it| it["dur_ps"].as_i64().unwrap()).sum();
+    let query = strobe(&["sql", path, "select sum(dur_ps) s from step", "--format", "csv"]);
+    assert_eq!(text(&query.stdout), format!("s\r\n{sum}\r\n"));
+}
+
+#[test]
+fn of_several_runs_the_newest_is_taken_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for (run, from) in
+        [("2026_01_01_00_00_00", "jax_steps"), ("2026_02_01_00_00_00", "retrace_loop")]
+    {
+        let to = folder.path().join("train/plugins/profile").join(run);
+        std::fs::create_dir_all(&to).unwrap();
+        let from = testdata(&format!("captured/{from}/plugins/profile/run/host.xplane.pb"));
+        std::fs::copy(from, to.join("host.xplane.pb")).unwrap();
+    }
+    let done = strobe(&["report", folder.path().to_str().unwrap(), "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(report["run"]["name"], "2026_02_01_00_00_00");
+    assert!(text(&done.stderr).contains("2 runs here"), "{}", text(&done.stderr));
+}
+
+#[test]
+fn the_demo_needs_nothing_but_the_program() {
+    let done = strobe(&["demo", "--no-serve"]);
+    assert_eq!(done.status.code(), Some(0));
+    assert!(text(&done.stdout).contains("wait for input"), "{}", text(&done.stdout));
+}
