@@ -176,13 +176,13 @@ impl Session {
             for row in trace.tracks[track.row()].rows() {
                 if trace.events.kind[row] == OpKind::Kernel {
                     let label = (trace.events.detail[row], trace.events.name[row]);
-                    *by_label.entry(label).or_default() += trace.events.dur[row].0;
+                    add(by_label.entry(label).or_default(), trace.events.dur[row].0);
                 }
             }
             for ((detail, name), time) in by_label {
                 let detail = &trace.details[detail.row()];
                 let label = detail.op.or(detail.hlo_op).unwrap_or(name);
-                *times.entry(trace.text(label)).or_default() += time;
+                add(times.entry(trace.text(label)).or_default(), time);
             }
         }
         let slowest = slowest(times)?;
@@ -205,7 +205,7 @@ impl Session {
                     true => op.name.clone(),
                     false => format!("{} ({op_type})", op.name),
                 };
-                *times.entry(name).or_default() += op.self_ps;
+                add(times.entry(name).or_default(), op.self_ps);
             }
         }
         slowest(times)
@@ -216,7 +216,7 @@ impl Session {
     fn slowest_stage(&self) -> Option<Culprit> {
         let mut stages: BTreeMap<String, i64> = BTreeMap::new();
         for op in self.tables().get::<OpTime>().iter().filter(|it| it.family == "tf.data") {
-            *stages.entry(without_indices(&op.name)).or_default() += op.self_ps;
+            add(stages.entry(without_indices(&op.name)).or_default(), op.self_ps);
         }
         slowest(stages)
     }
@@ -232,10 +232,10 @@ impl Session {
                 if kinds.contains(&trace.events.kind[row]) && trace.events.start[row].0 >= over {
                     over = trace.events.end(event).0;
                     // The call that compiles says more than the compiler's phases.
-                    let call = trace.events.ancestors(event).map(|it| trace.name(it));
+                    let call = trace.events.ancestors(event).take(DEEPEST).map(|it| trace.name(it));
                     let call = call.filter(|it| it.starts_with("PjitFunction(")).last();
                     let name = call.unwrap_or_else(|| trace.name(event));
-                    *names.entry(name).or_default() += trace.events.dur[row].0;
+                    add(names.entry(name).or_default(), trace.events.dur[row].0);
                 }
             }
         }
@@ -310,6 +310,14 @@ impl Report {
 
 fn largest(breakdown: &[Share]) -> Option<&Share> {
     breakdown.iter().max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// Python's own limit; what nests deeper is nonsense, and would be climbed for every event.
+const DEEPEST: usize = 1000;
+
+/// Overlapping events of a broken profile can come to more than time has.
+fn add(to: &mut i64, time: i64) {
+    *to = to.saturating_add(time);
 }
 
 /// The largest, and its share of all.

@@ -97,16 +97,19 @@ fn read(bytes: &[u8]) -> Result<Tables, SourceError> {
     read.map(|_| tables)
 }
 
-/// Reads, makes every table and checks what must hold, within bounds.
-fn check(what: &str, bytes: &[u8]) -> Result<Tables, SourceError> {
+/// Reads, makes every table and the report, and checks what must hold, within bounds.
+fn check(what: &str, bytes: &[u8]) -> Result<Session, OpenError> {
     within(what, heap_for(bytes.len()), || {
-        let tables = read(bytes)?;
-        invariants::check_tables(&tables);
-        Ok(tables)
+        let session = Session::from_bytes("host.xplane.pb", bytes.to_vec())?;
+        invariants::check_trace(session.trace());
+        invariants::check_tables(session.tables());
+        let shares: f64 = session.report().breakdown.iter().map(|it| it.share).sum();
+        assert!(shares == 0.0 || (shares - 1.0).abs() < 1e-6, "{what}: shares add to {shares}");
+        Ok(session)
     })
 }
 
-fn readable(what: &str, bytes: &[u8]) -> Tables {
+fn readable(what: &str, bytes: &[u8]) -> Session {
     check(what, bytes).unwrap_or_else(|it| panic!("{what}: {it}"))
 }
 
@@ -422,8 +425,8 @@ fn every_prefix_of_a_profile_can_be_read() {
         case(
             || format!("prefix of {len} bytes"),
             || {
-                let Ok(tables) = check("prefix", &whole[..len]) else { return };
-                assert!(tables.trace().events.len() <= n_events);
+                let Ok(session) = check("prefix", &whole[..len]) else { return };
+                assert!(session.trace().events.len() <= n_events);
             },
         );
     }
@@ -531,7 +534,7 @@ fn corrupted_profiles_keep_their_promises() {
                 n_readable += 1;
                 invariants::check_steps(&tables);
                 if number % 4 == 0 {
-                    invariants::check_tables(&tables);
+                    drop(check(name, &bytes));
                 }
             },
         );
@@ -548,8 +551,8 @@ fn the_mangled_profile_of_the_corpus_is_refused_or_read_in_part() {
         return;
     };
     for file in entries.map(|it| it.unwrap().path()) {
-        if let Ok(tables) = check("mangled", &std::fs::read(&file).unwrap()) {
-            assert!(!tables.trace().notes.is_empty(), "damage is counted");
+        if let Ok(session) = check("mangled", &std::fs::read(&file).unwrap()) {
+            assert!(!session.trace().notes.is_empty(), "damage is counted");
         }
     }
 }
@@ -581,8 +584,8 @@ fn lengths_past_the_end_at_every_depth() {
             ("plane's name", field(1, claiming(2, len, b"/host:CPU"))),
         ];
         for (name, bytes) in depths {
-            let tables = readable(name, &bytes);
-            let (kinds, metadata) = (notes(tables.trace()), name.starts_with("metadata's"));
+            let session = readable(name, &bytes);
+            let (kinds, metadata) = (notes(session.trace()), name.starts_with("metadata's"));
             assert!(metadata || !kinds.is_empty(), "{name}, {len}: damage is counted");
         }
     }
@@ -592,9 +595,9 @@ fn lengths_past_the_end_at_every_depth() {
 fn a_million_empty_events_are_a_million_events() {
     let _turn = alone();
     let bytes = plane("/host:CPU", &[field(3, field(4, b"").repeat(1_000_000))]);
-    let tables = readable("empty events", &bytes);
-    assert_eq!(tables.trace().events.len(), 1_000_000);
-    assert_eq!(notes(tables.trace()), [("unknown-name", 1_000_000)]);
+    let session = readable("empty events", &bytes);
+    assert_eq!(session.trace().events.len(), 1_000_000);
+    assert_eq!(notes(session.trace()), [("unknown-name", 1_000_000)]);
 }
 
 #[test]
@@ -614,8 +617,8 @@ fn a_million_empty_parts_of_each_kind() {
 fn many_small_planes_lines_and_devices() {
     let _turn = alone();
     let planes = plane("/device:GPU", &[line(1, "Stream #1", 0, &[event(0, 0, 9, &[])])]);
-    let tables = readable("planes", &planes.repeat(50_000));
-    assert_eq!(notes(tables.trace()), [("malformed", 40_000), ("unknown-name", 10_000)]);
+    let session = readable("planes", &planes.repeat(50_000));
+    assert_eq!(notes(session.trace()), [("malformed", 40_000), ("unknown-name", 10_000)]);
 
     let lines: Vec<u8> = (0..200_000).flat_map(|id| field(3, int(1, id))).collect();
     readable("lines", &plane("/host:CPU", &[lines]));
@@ -632,8 +635,8 @@ fn many_small_planes_lines_and_devices() {
     let steps: Vec<Vec<u8>> =
         (0..3_000).map(|it| event(0, it * 10, 9, &[stat(4, 15, int(4, it))])).collect();
     let host = plane("/host:CPU", &[names(), line(1, "python", 0, &steps)]);
-    let tables = readable("devices", &[devices, host].concat());
-    assert_eq!(tables.get::<Step>().len(), 3_000);
+    let session = readable("devices", &[devices, host].concat());
+    assert_eq!(session.tables().get::<Step>().len(), 3_000);
 }
 
 /// The start and length of each of many events.
@@ -671,13 +674,13 @@ fn nesting_takes_no_longer_however_events_lie() {
             (5, vec![stat(4, 17, int(4, 3))]),
             (0, vec![stat(4, 15, int(4, 3))]),
         ] {
-            let tables = readable(name, &one_line((0..N).map(shape), id, &stats));
-            assert_eq!(tables.trace().events.len(), N as usize, "{name}");
+            let session = readable(name, &one_line((0..N).map(shape), id, &stats));
+            assert_eq!(session.trace().events.len(), N as usize, "{name}");
         }
     }
     let depth = |shape: Shape<'_>| {
-        let tables = readable("depth", &one_line((0..1000).map(shape), 0, &[]));
-        let events = &tables.trace().events;
+        let session = readable("depth", &one_line((0..1000).map(shape), 0, &[]));
+        let events = &session.trace().events;
         events.ancestors(EventId(events.len() as u32 - 1)).count()
     };
     assert_eq!(depth(&inside), 999);
@@ -698,9 +701,9 @@ fn climbing_out_of_deep_nesting_is_linear() {
     let runs: Vec<Vec<u8>> = (0..N).map(|it| event(4, it, 1, &key(it))).collect();
     let bytes =
         plane("/host:CPU", &[names(), line(1, "python", 0, &deep), line(2, "pool", 0, &runs)]);
-    let tables = readable("deep calls", &bytes);
-    assert_eq!(tables.get::<Step>().len(), 4);
-    assert!(tables.trace().edges.len() >= N as usize / 3);
+    let session = readable("deep calls", &bytes);
+    assert_eq!(session.tables().get::<Step>().len(), 4);
+    assert!(session.trace().edges.len() >= N as usize / 3);
 }
 
 #[test]
@@ -826,9 +829,13 @@ fn times_at_the_edges_of_their_type() {
                 case(
                     || format!("event {name}, timestamp {timestamp}, window {window}"),
                     || {
-                        let tables = readable("times", &bytes);
+                        let session = readable("times", &bytes);
                         assert!(
-                            tables.trace().notes.iter().any(|it| it.kind == NoteKind::BadTimestamp)
+                            session
+                                .trace()
+                                .notes
+                                .iter()
+                                .any(|it| it.kind == NoteKind::BadTimestamp)
                         );
                     },
                 );
@@ -844,9 +851,9 @@ fn steps_far_apart_in_time() {
     let times: Vec<i64> = (-8..=8).map(|it| far / 8 * it).collect();
     for (name, stats) in [(0, vec![stat(4, 15, int(4, 1))]), (1, vec![]), (8, vec![])] {
         for dur in [0, 1, far / 16, far] {
-            let tables =
+            let session =
                 readable("far apart", &one_line(times.iter().map(|&it| (it, dur)), name, &stats));
-            assert_eq!(tables.trace().events.len(), times.len());
+            assert_eq!(session.trace().events.len(), times.len());
         }
     }
 }
@@ -863,19 +870,19 @@ fn ids_of_any_size_and_twice_the_same() {
     let part = |name: &str| {
         plane(name, &[named.concat(), stats.concat(), line(i64::MIN, "python", 0, &events)])
     };
-    let tables = readable("ids", &[part("/host:CPU"), part("/device:GPU:0")].concat());
-    assert_eq!(notes(tables.trace()), []);
-    assert_eq!(tables.trace().events.len(), 2 * ids.len());
-    assert!(tables.trace().strings.iter().any(|it| it.1 == format!("name {}", i64::MIN)));
-    assert_eq!(tables.trace().edges.len(), ids.len(), "each key meets its own");
+    let session = readable("ids", &[part("/host:CPU"), part("/device:GPU:0")].concat());
+    assert_eq!(notes(session.trace()), []);
+    assert_eq!(session.trace().events.len(), 2 * ids.len());
+    assert!(session.trace().strings.iter().any(|it| it.1 == format!("name {}", i64::MIN)));
+    assert_eq!(session.trace().edges.len(), ids.len(), "each key meets its own");
 
     // Of a name given twice the last counts, as in protobuf.
     let twice = [event_name(7, "first"), event_name(7, "last")].concat();
-    let tables = readable(
+    let session = readable(
         "twice",
         &plane("/host:CPU", &[twice, line(1, "python", 0, &[event(7, 0, 1, &[])])]),
     );
-    assert_eq!(tables.trace().name(EventId(0)), "last");
+    assert_eq!(session.trace().name(EventId(0)), "last");
 }
 
 /// Keys near the end of the number range, then at its start: their distance wraps around.
@@ -889,11 +896,14 @@ fn correlation_keys_that_wrap_around_still_meet() {
         .collect();
     let host = plane("/host:CPU", &[names(), line(1, "python", 0, &calls)]);
     let device = plane("/device:GPU:0", &[names(), line(1, "Stream #1", 0, &calls)]);
-    let tables = readable("keys", &[host, device].concat());
-    let edges = &tables.trace().edges;
+    let session = readable("keys", &[host, device].concat());
+    let edges = &session.trace().edges;
     assert_eq!(edges.len(), keys.len());
     for (from, to) in edges.from.iter().zip(&edges.to) {
-        assert_eq!(tables.trace().events.start[from.row()], tables.trace().events.start[to.row()]);
+        assert_eq!(
+            session.trace().events.start[from.row()],
+            session.trace().events.start[to.row()]
+        );
     }
 }
 
@@ -967,9 +977,9 @@ fn text_that_is_no_text_is_shown_and_counted() {
         field(2, bad),
     ]
     .concat();
-    let tables = readable("bad text", &bytes);
-    assert_eq!(tables.trace().name(EventId(0)), "train\u{FFFD}\u{FFFD}");
-    assert!(tables.trace().notes.iter().any(|it| it.kind == NoteKind::BadText));
+    let session = readable("bad text", &bytes);
+    assert_eq!(session.trace().name(EventId(0)), "train\u{FFFD}\u{FFFD}");
+    assert!(session.trace().notes.iter().any(|it| it.kind == NoteKind::BadText));
 }
 
 /// An event whose tag takes two bytes where one would do is legal, and an event.
@@ -980,8 +990,8 @@ fn long_winded_tags_are_read() {
     let long_winded = [vec![0xA2, 0x00], varint(body.len() as u64), body].concat();
     let bytes =
         plane("/host:CPU", &[names(), line(1, "python", 0, &[long_winded, event(0, 20, 1, &[])])]);
-    let tables = readable("long tags", &bytes);
-    assert_eq!(tables.trace().events.len(), 2);
-    assert_eq!(tables.trace().name(EventId(0)), "train");
-    assert_eq!(notes(tables.trace()), []);
+    let session = readable("long tags", &bytes);
+    assert_eq!(session.trace().events.len(), 2);
+    assert_eq!(session.trace().name(EventId(0)), "train");
+    assert_eq!(notes(session.trace()), []);
 }
