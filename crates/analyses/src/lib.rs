@@ -38,7 +38,7 @@ pub enum CellKind {
     Bool,
 }
 
-/// A row of a table. Written by [`table!`].
+/// A row of a table. Written by `table!`.
 pub trait Row: Sized + Send + Sync + 'static {
     const NAME: &'static str;
     const DOC: &'static str;

@@ -155,3 +155,19 @@ fn the_demo_needs_nothing_but_the_program() {
     assert_eq!(done.status.code(), Some(0));
     assert!(text(&done.stdout).contains("wait for input"), "{}", text(&done.stdout));
 }
+
+/// The README shows what the program prints today; `UPDATE=1 cargo test` rewrites it.
+#[test]
+fn the_readme_is_fresh() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(&path).unwrap();
+    let printed = text(&strobe(&["demo"]).stdout);
+    let (head, rest) = readme.split_once("<!-- demo -->\n").unwrap();
+    let (_, tail) = rest.split_once("<!-- /demo -->").unwrap();
+    let fresh = format!("{head}<!-- demo -->\n```text\n{printed}```\n<!-- /demo -->{tail}");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &fresh).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap();
+    assert!(found == fresh, "README.md shows another demo: run UPDATE=1 cargo test");
+}
