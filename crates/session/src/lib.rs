@@ -7,10 +7,10 @@
 //! Nothing is ever written beside the user's files.
 
 mod discover;
+mod mapped;
 pub mod report;
 mod sql;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use sources::{Bytes, Input, SourceError};
 use trace::{NoteKind, TraceBuilder};
 
 pub use discover::Run;
+use mapped::Mapped;
 pub use sql::{QueryResult, SqlError, SqlLimits, SqlTable, SqlValue, schema};
 
 /// One run, opened.
@@ -157,7 +158,7 @@ fn load_part(path: &Path) -> io::Result<(Bytes, Option<io::Error>)> {
         // An empty file cannot be mapped.
         return Ok((Arc::new(Vec::new()), None));
     }
-    let mapped = map(&File::open(path)?)?;
+    let mapped = Mapped::open(path)?;
     if mapped.starts_with(&[0x1F, 0x8B]) {
         let (bytes, damage) = unzip(&mapped)?;
         return Ok((Arc::new(bytes), damage));
@@ -184,14 +185,4 @@ fn unzip(zipped: &[u8]) -> io::Result<(Vec<u8>, Option<io::Error>)> {
         ))),
         Ok(_) => Ok((bytes, None)),
     }
-}
-
-#[expect(
-    unsafe_code,
-    reason = "a mapping is undefined if the file changes under it; profiles are written once, and \
-              copying them would cost their size in memory"
-)]
-fn map(file: &File) -> io::Result<memmap2::Mmap> {
-    // SAFETY: the file is only read; see the reason above.
-    unsafe { memmap2::Mmap::map(file) }
 }

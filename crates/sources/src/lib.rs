@@ -5,13 +5,24 @@
 
 mod wire;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use trace::TraceBuilder;
 
 /// Bytes that live as long as the trace: arguments stay in them.
-pub type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+pub type Bytes = Arc<dyn FileBytes>;
+
+/// A file in memory, mapped or read.
+pub trait FileBytes: AsRef<[u8]> + Send + Sync {
+    /// The reader is through with this part; it may be asked for again, but not soon.
+    fn done_with(&self, part: Range<usize>) {
+        let _ = part;
+    }
+}
+
+impl FileBytes for Vec<u8> {}
 
 /// Reads one file format into the canonical trace.
 pub trait Source: Sync {

@@ -96,7 +96,7 @@ impl Source for XPlane {
         let mut lines = index_lines(bytes, &space.planes, out);
         let clock = Clock::new(&space.planes, &metas, &lines, out);
         make_tracks(&space.planes, &metas, host, source, &mut lines, out);
-        decode_lines(bytes, &lines, &space.planes, &metas, clock, source, out);
+        decode_lines(&input.bytes, &lines, &space.planes, &metas, clock, source, out);
 
         let planes = space.planes.into_iter().zip(metas).collect();
         out.source(Box::new(Planes { bytes: input.bytes.clone(), planes }));
@@ -461,7 +461,7 @@ fn make_tracks(
 }
 
 fn decode_lines(
-    bytes: &[u8],
+    file: &Bytes,
     lines: &[Line],
     planes: &[Plane],
     metas: &[PlaneMeta],
@@ -469,6 +469,7 @@ fn decode_lines(
     source: u16,
     out: &mut TraceBuilder,
 ) {
+    let bytes = (**file).as_ref();
     let mut chunks = Vec::new();
     let mut runs = Vec::new();
     for line in lines {
@@ -510,7 +511,11 @@ fn decode_lines(
     }
     let mut decoded: Vec<Decoded> = pieces
         .into_par_iter()
-        .map(|(chunk, piece)| decode::decode(bytes, chunk, &metas[chunk.plane], piece))
+        .map(|(chunk, piece)| {
+            let decoded = decode::decode(bytes, chunk, &metas[chunk.plane], piece);
+            file.done_with(chunk.bytes.clone());
+            decoded
+        })
         .collect();
 
     merge_details(bytes, &chunks, &mut decoded, metas, rows, out);
