@@ -39,6 +39,34 @@ pub struct Decoded {
 }
 
 impl Decoded {
+    /// What few events carry, or what joins them to others.
+    #[inline(always)]
+    fn keep(&mut self, id: u32, event: &Event) {
+        if event.has(Lift::Correlation) {
+            self.correlations.push(event.correlation, id);
+        }
+        // Keys of different types must not meet; six bits hold them all.
+        let key = |key: u64, kind: u64| key.wrapping_add(kind << 58);
+        if event.has(Lift::Producer) {
+            let kind = if event.has(Lift::ProducerType) { event.producer_type } else { 0 };
+            if kind != THREAD_POOL {
+                self.produced.push(key(event.producer, kind), id);
+            }
+        }
+        if event.has(Lift::Consumer) {
+            let kind = if event.has(Lift::ConsumerType) { event.consumer_type } else { 0 };
+            if kind != THREAD_POOL {
+                self.consumed.push(key(event.consumer, kind), id);
+            }
+        }
+        if event.has(Lift::StepNumber) {
+            self.numbers.push((id, NumberKey::Step, event.step as i64));
+        }
+        if event.has(Lift::Root) {
+            self.numbers.push((id, NumberKey::Root, event.root as i64));
+        }
+    }
+
     #[cold]
     fn note(&mut self, kind: NoteKind, at: usize) {
         match self.damage.iter_mut().find(|it| it.0 == kind) {
@@ -59,7 +87,8 @@ fn is_sane(time: i64) -> bool {
 /// anything else, and nothing is asked of them.
 const THREAD_POOL: u64 = 15;
 
-/// One event's values as they are met.
+/// One event's values as they are met. Reused for all events of a chunk: those behind `has` keep
+/// the last event's value until they are met again, so that they need no clearing.
 #[derive(Default)]
 struct Event {
     metadata: u64,
@@ -67,17 +96,34 @@ struct Event {
     dur: i64,
     /// Of the stats that make up its detail.
     hash: u64,
-    correlation: Option<u64>,
-    step: Option<i64>,
-    root: Option<i64>,
-    id: Option<u64>,
-    produces: (u64, Option<u64>),
-    consumes: (u64, Option<u64>),
+    /// Which of the following this event has, a bit for each [`Lift`].
+    has: u16,
+    correlation: u64,
+    step: u64,
+    root: u64,
+    id: u64,
+    producer_type: u64,
+    producer: u64,
+    consumer_type: u64,
+    consumer: u64,
+}
+
+impl Event {
+    #[inline(always)]
+    fn clear(&mut self) {
+        (self.metadata, self.offset, self.dur, self.hash, self.has) = (0, 0, 0, 0, 0);
+    }
+
+    #[inline(always)]
+    fn has(&self, lift: Lift) -> bool {
+        self.has & (1 << lift as u16) != 0
+    }
 }
 
 pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMut<'_>) -> Decoded {
     let mut out = Decoded::default();
     let mut seen = Seen::default();
+    let mut event = Event::default();
     let mut row = 0;
     // Everything behind the chunk is out of reach, so that no length can lead there.
     let bytes = &bytes[..chunk.bytes.end];
@@ -98,10 +144,11 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         let body = place + len_len;
         let Some(end) = body.checked_add(len as usize).filter(|&it| it <= bytes.len()) else { break };
         at = end;
-        let Some(event) = read_event(&bytes[..end], body, meta) else {
+        event.clear();
+        if read_event(&bytes[..end], body, meta, &mut event).is_none() {
             out.note(NoteKind::Malformed, place);
             continue;
-        };
+        }
 
         let start = chunk.start.checked_add(event.offset);
         let Some(start) = start.filter(|&it| is_sane(it) && event.dur < LONGEST_PS) else {
@@ -135,33 +182,19 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         let id = chunk.first_row + row as u32;
         row += 1;
 
-        if let Some(key) = event.correlation {
-            out.correlations.push(key, id);
+        if event.has != 0 {
+            out.keep(id, &event);
         }
-        if let (kind, Some(key)) = event.produces
-            && kind != THREAD_POOL
-        {
-            out.produced.push(key.wrapping_add(kind << 58), id);
-        }
-        if let (kind, Some(key)) = event.consumes
-            && kind != THREAD_POOL
-        {
-            out.consumed.push(key.wrapping_add(kind << 58), id);
-        }
-        if let Some(step) = event.step {
-            out.numbers.push((id, NumberKey::Step, step));
-        }
-        if let Some(level) = event.root {
-            out.numbers.push((id, NumberKey::Root, level));
-        }
-        match (special, event.id) {
-            (Special::No, _) => (),
-            (Special::Allocation, _) => out.allocations.push((place, start)),
-            (Special::CallsFunction, Some(key)) => {
-                out.functions_called.push(key, id);
+        match special {
+            Special::No => (),
+            Special::Allocation => out.allocations.push((place, start)),
+            Special::CallsFunction if event.has(Lift::FunctionId) => {
+                out.functions_called.push(event.id, id);
             }
-            (Special::RunsFunction, Some(key)) => out.functions_run.push(key, id),
-            (_, None) => (),
+            Special::RunsFunction if event.has(Lift::FunctionId) => {
+                out.functions_run.push(event.id, id);
+            }
+            _ => (),
         }
     }
     rows.give_up(row);
@@ -170,8 +203,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
 
 /// Reads the event from `at` to the end of `bytes`.
 #[inline(always)]
-fn read_event(bytes: &[u8], mut at: usize, meta: &PlaneMeta) -> Option<Event> {
-    let mut event = Event::default();
+fn read_event(bytes: &[u8], mut at: usize, meta: &PlaneMeta, event: &mut Event) -> Option<()> {
     while let Some(&tag) = bytes.get(at) {
         at += 1;
         match tag {
@@ -194,7 +226,7 @@ fn read_event(bytes: &[u8], mut at: usize, meta: &PlaneMeta) -> Option<Event> {
                 let (size, len) = varint(bytes, at)?;
                 at += len;
                 let end = at.checked_add(usize::try_from(size).ok()?)?;
-                read_stat(bytes.get(..end)?, at, meta, &mut event)?;
+                read_stat(bytes.get(..end)?, at, meta, event)?;
                 at = end;
             }
             _ => {
@@ -204,7 +236,7 @@ fn read_event(bytes: &[u8], mut at: usize, meta: &PlaneMeta) -> Option<Event> {
             }
         }
     }
-    Some(event)
+    Some(())
 }
 
 #[inline(always)]
@@ -252,22 +284,25 @@ fn read_stat(bytes: &[u8], mut at: usize, meta: &PlaneMeta, event: &mut Event) -
             }
         }
     }
-    match lift {
-        Lift::No => (),
+    let slot = match lift {
+        Lift::No => return Some(()),
         Lift::Detail => {
             let value = if text.is_empty() { value } else { hash_text(text) };
             // Added up, so that the order of stats does not matter.
             event.hash = event.hash.wrapping_add(mix(value, id.wrapping_add(0x9E37)) | 1);
+            return Some(());
         }
-        Lift::Correlation => event.correlation = Some(value),
-        Lift::StepNumber => event.step = Some(value as i64),
-        Lift::Root => event.root = Some(value as i64),
-        Lift::FunctionId => event.id = Some(value),
-        Lift::ProducerType => event.produces.0 = value,
-        Lift::Producer => event.produces.1 = Some(value),
-        Lift::ConsumerType => event.consumes.0 = value,
-        Lift::Consumer => event.consumes.1 = Some(value),
-    }
+        Lift::Correlation => &mut event.correlation,
+        Lift::StepNumber => &mut event.step,
+        Lift::Root => &mut event.root,
+        Lift::FunctionId => &mut event.id,
+        Lift::ProducerType => &mut event.producer_type,
+        Lift::Producer => &mut event.producer,
+        Lift::ConsumerType => &mut event.consumer_type,
+        Lift::Consumer => &mut event.consumer,
+    };
+    *slot = value;
+    event.has |= 1 << lift as u16;
     Some(())
 }
 
@@ -313,12 +348,17 @@ pub fn mix(a: u64, b: u64) -> u64 {
 }
 
 fn hash_text(text: &[u8]) -> u64 {
-    let (chunks, rest) = text.as_chunks::<8>();
+    let word = |it: &[u8]| {
+        let mut word = [0; 8];
+        word[..it.len()].copy_from_slice(it);
+        u64::from_le_bytes(word)
+    };
+    let (chunks, rest) = text.as_chunks::<16>();
     let mut hash = text.len() as u64;
     for chunk in chunks {
-        hash = mix(hash, u64::from_le_bytes(*chunk));
+        let wide = u128::from_le_bytes(*chunk);
+        hash = mix(hash ^ wide as u64, (wide >> 64) as u64);
     }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    mix(hash, u64::from_le_bytes(last))
+    let (low, high) = rest.split_at(rest.len().min(8));
+    mix(hash ^ word(low), word(high))
 }
