@@ -36,7 +36,7 @@ pub fn covered(window: Span, set: &[Span]) -> i64 {
 
 /// The part of `a` outside `b`.
 pub fn subtract(a: &[Span], b: &[Span]) -> Vec<Span> {
-    let mut out = Vec::with_capacity(a.len());
+    let mut out = Vec::new();
     let mut next = 0;
     for &(mut from, to) in a {
         while next < b.len() && b[next].1 <= from {

@@ -9,6 +9,8 @@
 //! A run without an accelerator computes on the host: its ops take the place of kernels. Ops of
 //! the input pipeline do not; they run ahead of the step that uses them.
 
+use std::borrow::Cow;
+
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use trace::{EdgeKind, EventId, OpKind, Trace, TrackId, TrackKind};
@@ -89,17 +91,13 @@ impl Analysis for StepTime {
             // pairs of both than events, and a table of all pairs would outgrow it.
             devices.truncate((trace.events.len() / steps.len()).max(16));
             let doing = HostTime::of(trace, host, TrackId(steps[0].track as u32));
-            let work: Vec<(String, DeviceTime)> = if devices.is_empty() {
-                vec![("cpu".to_owned(), DeviceTime::on_host(trace, host))]
-            } else {
-                devices
-                    .par_iter()
-                    .map(|&it| (trace.track_name(it).to_owned(), DeviceTime::on_device(trace, it)))
-                    .collect()
-            };
             let first = rows.len();
-            let of_devices: Vec<(&str, Shares)> =
-                work.par_iter().map(|(device, it)| (device.as_str(), Shares::new(it, &doing))).collect();
+            let of_devices: Vec<(&str, Shares)> = if devices.is_empty() {
+                vec![("cpu", Shares::new(DeviceTime::on_host(trace, host), &doing))]
+            } else {
+                let shares = |it: TrackId| Shares::new(DeviceTime::on_device(trace, it), &doing);
+                devices.par_iter().map(|&it| (trace.track_name(it), shares(it))).collect()
+            };
             for step in &steps {
                 for (device, shares) in &of_devices {
                     rows.push(shares.row(step, device));
@@ -555,35 +553,38 @@ struct Shares {
 }
 
 impl Shares {
-    fn new(device: &DeviceTime, host: &HostTime) -> Shares {
-        let mut taken: Vec<Span> = Vec::new();
+    fn new(device: DeviceTime, host: &HostTime) -> Shares {
+        // Compute comes first and is by far the largest set: where nothing else runs on the
+        // device, it is all that is taken, and no copy of it is made.
+        let compute = device.compute;
+        let mut taken: Cow<'_, [Span]> = Cow::Borrowed(&compute);
         let mut take = |set: &[Span]| {
-            let own = if taken.is_empty() { set.to_vec() } else { subtract(set, &taken) };
+            let own = subtract(set, &taken);
             if !own.is_empty() {
-                let mut all = std::mem::take(&mut taken);
-                all.extend_from_slice(&own);
-                taken = union(all);
+                taken = Cow::Owned(union([&*taken, &own].concat()));
             }
             own
         };
-        let compute = take(&device.compute);
         let collective = take(&device.collective);
         let transfer_in = take(&device.copy_in);
         let transfer_out = take(&device.copy_out);
         let infeed = take(&device.infeed);
         let mut input = subtract(&host.input, &taken);
         input.extend_from_slice(&infeed);
+        let [compile, python, runtime, output] =
+            [&host.compile, &host.python, &host.runtime, &host.output]
+                .map(|it| subtract(it, &taken));
         Shares {
             sets: [
                 union(input),
                 transfer_in,
-                subtract(&host.compile, &taken),
-                subtract(&host.python, &taken),
-                subtract(&host.runtime, &taken),
+                compile,
+                python,
+                runtime,
                 compute,
                 collective,
                 transfer_out,
-                subtract(&host.output, &taken),
+                output,
             ],
         }
     }

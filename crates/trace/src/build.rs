@@ -67,6 +67,11 @@ pub struct KeyBatch {
 }
 
 impl KeyBatch {
+    /// Expects up to so many keys. What is not used of that costs nothing.
+    pub fn with_room(n: usize) -> KeyBatch {
+        KeyBatch { near: Vec::with_capacity(n), ..KeyBatch::default() }
+    }
+
     pub fn push(&mut self, key: u64, row: u32) {
         // Below the first key too: threads take numbers from one counter in turn.
         let base = *self.base.get_or_insert(key.saturating_sub(1 << 31));

@@ -121,7 +121,8 @@ impl Event {
 }
 
 pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMut<'_>) -> Decoded {
-    let mut out = Decoded::default();
+    let correlations = KeyBatch::with_room(chunk.n_events);
+    let mut out = Decoded { correlations, ..Decoded::default() };
     let mut seen = Seen::default();
     let mut event = Event::default();
     let mut row = 0;
