@@ -42,28 +42,28 @@ impl Decoded {
     /// What few events carry, or what joins them to others.
     #[inline(always)]
     fn keep(&mut self, id: u32, event: &Event) {
-        if event.has(Lift::Correlation) {
-            self.correlations.push(event.correlation, id);
+        if let Some(key) = event.get(Lift::Correlation) {
+            self.correlations.push(key, id);
         }
         // Keys of different types must not meet; six bits hold them all.
         let key = |key: u64, kind: u64| key.wrapping_add(kind << 58);
-        if event.has(Lift::Producer) {
-            let kind = if event.has(Lift::ProducerType) { event.producer_type } else { 0 };
+        if let Some(producer) = event.get(Lift::Producer) {
+            let kind = event.get(Lift::ProducerType).unwrap_or(0);
             if kind != THREAD_POOL {
-                self.produced.push(key(event.producer, kind), id);
+                self.produced.push(key(producer, kind), id);
             }
         }
-        if event.has(Lift::Consumer) {
-            let kind = if event.has(Lift::ConsumerType) { event.consumer_type } else { 0 };
+        if let Some(consumer) = event.get(Lift::Consumer) {
+            let kind = event.get(Lift::ConsumerType).unwrap_or(0);
             if kind != THREAD_POOL {
-                self.consumed.push(key(event.consumer, kind), id);
+                self.consumed.push(key(consumer, kind), id);
             }
         }
-        if event.has(Lift::StepNumber) {
-            self.numbers.push((id, NumberKey::Step, event.step as i64));
+        if let Some(step) = event.get(Lift::StepNumber) {
+            self.numbers.push((id, NumberKey::Step, step as i64));
         }
-        if event.has(Lift::Root) {
-            self.numbers.push((id, NumberKey::Root, event.root as i64));
+        if let Some(level) = event.get(Lift::Root) {
+            self.numbers.push((id, NumberKey::Root, level as i64));
         }
     }
 
@@ -87,8 +87,8 @@ fn is_sane(time: i64) -> bool {
 /// anything else, and nothing is asked of them.
 const THREAD_POOL: u64 = 15;
 
-/// One event's values as they are met. Reused for all events of a chunk: those behind `has` keep
-/// the last event's value until they are met again, so that they need no clearing.
+/// One event's values as they are met. Reused for all events of a chunk: `lifted` keeps the last
+/// event's values until they are met again, so that they need no clearing.
 #[derive(Default)]
 struct Event {
     metadata: u64,
@@ -96,16 +96,10 @@ struct Event {
     dur: i64,
     /// Of the stats that make up its detail.
     hash: u64,
-    /// Which of the following this event has, a bit for each [`Lift`].
+    /// Which of `lifted` this event has, a bit for each.
     has: u16,
-    correlation: u64,
-    step: u64,
-    root: u64,
-    id: u64,
-    producer_type: u64,
-    producer: u64,
-    consumer_type: u64,
-    consumer: u64,
+    /// By [`Lift`].
+    lifted: [u64; 16],
 }
 
 impl Event {
@@ -115,8 +109,8 @@ impl Event {
     }
 
     #[inline(always)]
-    fn has(&self, lift: Lift) -> bool {
-        self.has & (1 << lift as u16) != 0
+    fn get(&self, lift: Lift) -> Option<u64> {
+        (self.has & (1 << lift as u16) != 0).then(|| self.lifted[lift as usize])
     }
 }
 
@@ -189,13 +183,13 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         match special {
             Special::No => (),
             Special::Allocation => out.allocations.push((place, start)),
-            Special::CallsFunction if event.has(Lift::FunctionId) => {
-                out.functions_called.push(event.id, id);
+            Special::CallsFunction | Special::RunsFunction => {
+                let calls = special == Special::CallsFunction;
+                let to = if calls { &mut out.functions_called } else { &mut out.functions_run };
+                if let Some(function) = event.get(Lift::FunctionId) {
+                    to.push(function, id);
+                }
             }
-            Special::RunsFunction if event.has(Lift::FunctionId) => {
-                out.functions_run.push(event.id, id);
-            }
-            _ => (),
         }
     }
     rows.give_up(row);
@@ -203,38 +197,39 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
 }
 
 /// Reads the event from `at` to the end of `bytes`.
+///
+/// Writers put fields in the order of their numbers, so they are tried in that order: a branch
+/// that is always taken costs nothing, a jump by tag is mostly mispredicted.
 #[inline(always)]
 fn read_event(bytes: &[u8], mut at: usize, meta: &PlaneMeta, event: &mut Event) -> Option<()> {
-    while let Some(&tag) = bytes.get(at) {
-        at += 1;
-        match tag {
-            0x08 => {
-                let (value, len) = varint(bytes, at)?;
-                event.metadata = value;
-                at += len;
-            }
-            0x10 => {
-                let (value, len) = varint(bytes, at)?;
-                event.offset = value as i64;
-                at += len;
-            }
-            0x18 => {
-                let (value, len) = varint(bytes, at)?;
-                event.dur = value as i64;
-                at += len;
-            }
-            0x22 => {
-                let (size, len) = varint(bytes, at)?;
-                at += len;
-                let end = at.checked_add(usize::try_from(size).ok()?)?;
-                read_stat(bytes.get(..end)?, at, meta, event)?;
-                at = end;
-            }
-            _ => {
-                let mut fields = Fields::new(&bytes[at - 1..]);
-                fields.next().ok()??;
-                at = at - 1 + fields.position();
-            }
+    while at < bytes.len() {
+        let begun = at;
+        if bytes.get(at) == Some(&0x08) {
+            let (value, len) = varint(bytes, at + 1)?;
+            event.metadata = value;
+            at += 1 + len;
+        }
+        if bytes.get(at) == Some(&0x10) {
+            let (value, len) = varint(bytes, at + 1)?;
+            event.offset = value as i64;
+            at += 1 + len;
+        }
+        if bytes.get(at) == Some(&0x18) {
+            let (value, len) = varint(bytes, at + 1)?;
+            event.dur = value as i64;
+            at += 1 + len;
+        }
+        while bytes.get(at) == Some(&0x22) {
+            let (size, len) = varint(bytes, at + 1)?;
+            at += 1 + len;
+            let end = at.checked_add(usize::try_from(size).ok()?)?;
+            read_stat(bytes.get(..end)?, at, meta, event)?;
+            at = end;
+        }
+        if at == begun {
+            let mut fields = Fields::new(&bytes[at..]);
+            fields.next().ok()??;
+            at += fields.position();
         }
     }
     Some(())
@@ -257,53 +252,37 @@ fn read_stat(bytes: &[u8], mut at: usize, meta: &PlaneMeta, event: &mut Event) -
     let mut value = 0;
     let mut text: &[u8] = &[];
     while let Some(&tag) = bytes.get(at) {
-        match tag {
-            0x18 | 0x20 | 0x38 => {
-                let len;
-                (value, len) = varint(bytes, at + 1)?;
-                at += 1 + len;
-                // A reference is not the number it refers by.
-                value ^= if tag == 0x38 { 1 << 63 } else { 0 };
-            }
-            0x2A => {
-                let (size, len) = varint(bytes, at + 1)?;
-                at += 1 + len;
-                let end = at.checked_add(usize::try_from(size).ok()?)?;
-                text = bytes.get(at..end)?;
-                at = end;
-            }
-            0x08 => {
-                let len;
-                (id, len) = varint(bytes, at + 1)?;
-                at += 1 + len;
-                lift = meta.lift(id);
-            }
-            _ => {
-                let mut fields = Fields::new(&bytes[at..]);
-                fields.next().ok()??;
-                at += fields.position();
-            }
+        if matches!(tag, 0x18 | 0x20 | 0x38) {
+            let len;
+            (value, len) = varint(bytes, at + 1)?;
+            at += 1 + len;
+            // A reference is not the number it refers by.
+            value ^= u64::from(tag == 0x38) << 63;
+        } else if tag == 0x2A {
+            let (size, len) = varint(bytes, at + 1)?;
+            at += 1 + len;
+            let end = at.checked_add(usize::try_from(size).ok()?)?;
+            text = bytes.get(at..end)?;
+            at = end;
+        } else if tag == 0x08 {
+            let len;
+            (id, len) = varint(bytes, at + 1)?;
+            at += 1 + len;
+            lift = meta.lift(id);
+        } else {
+            let mut fields = Fields::new(&bytes[at..]);
+            fields.next().ok()??;
+            at += fields.position();
         }
     }
-    let slot = match lift {
-        Lift::No => return Some(()),
-        Lift::Detail => {
-            let value = if text.is_empty() { value } else { hash_text(text) };
-            // Added up, so that the order of stats does not matter.
-            event.hash = event.hash.wrapping_add(mix(value, id.wrapping_add(0x9E37)) | 1);
-            return Some(());
-        }
-        Lift::Correlation => &mut event.correlation,
-        Lift::StepNumber => &mut event.step,
-        Lift::Root => &mut event.root,
-        Lift::FunctionId => &mut event.id,
-        Lift::ProducerType => &mut event.producer_type,
-        Lift::Producer => &mut event.producer,
-        Lift::ConsumerType => &mut event.consumer_type,
-        Lift::Consumer => &mut event.consumer,
-    };
-    *slot = value;
-    event.has |= 1 << lift as u16;
+    if lift == Lift::Detail {
+        let value = if text.is_empty() { value } else { hash_text(text) };
+        // Added up, so that the order of stats does not matter.
+        event.hash = event.hash.wrapping_add(mix(value, id.wrapping_add(0x9E37)) | 1);
+    } else {
+        event.lifted[lift as usize] = value;
+        event.has |= 1 << lift as u16;
+    }
     Some(())
 }
 
@@ -349,17 +328,21 @@ pub fn mix(a: u64, b: u64) -> u64 {
 }
 
 fn hash_text(text: &[u8]) -> u64 {
-    let word = |it: &[u8]| {
-        let mut word = [0; 8];
-        word[..it.len()].copy_from_slice(it);
-        u64::from_le_bytes(word)
+    let fold = |hash: u64, it: [u8; 16]| {
+        let wide = u128::from_le_bytes(it);
+        mix(hash ^ wide as u64, (wide >> 64) as u64)
     };
-    let (chunks, rest) = text.as_chunks::<16>();
     let mut hash = text.len() as u64;
-    for chunk in chunks {
-        let wide = u128::from_le_bytes(*chunk);
-        hash = mix(hash ^ wide as u64, (wide >> 64) as u64);
+    for chunk in text.as_chunks::<16>().0 {
+        hash = fold(hash, *chunk);
     }
-    let (low, high) = rest.split_at(rest.len().min(8));
-    mix(hash ^ word(low), word(high))
+    // The last sixteen bytes, though some were met before: no copy of a part is needed.
+    match text.last_chunk::<16>() {
+        Some(last) => fold(hash, *last),
+        None => {
+            let mut last = [0; 16];
+            last[..text.len()].copy_from_slice(text);
+            fold(hash, last)
+        }
+    }
 }
