@@ -483,7 +483,7 @@ fn warmup_of(durs: &[i64]) -> usize {
         part.iter().fold(0_i64, |sum, it| sum.saturating_add((it - middle).abs()))
     };
     // Long runs need no more than their beginning looked at.
-    let most = (durs.len() / 2).min(200);
+    let most = (durs.len() / 2).min(64);
     let split = (1..=most).min_by_key(|&it| deviation(&durs[..it]).saturating_add(deviation(&durs[it..])));
     let Some(split) = split else { return 0 };
     let (before, after) = durs.split_at(split);

@@ -140,7 +140,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         let Some(end) = body.checked_add(len as usize).filter(|&it| it <= bytes.len()) else { break };
         at = end;
         event.clear();
-        if read_event(&bytes[..end], body, meta, &mut event).is_none() {
+        if read_event(bytes, body, end, meta, &mut event).is_none() {
             out.note(NoteKind::Malformed, place);
             continue;
         }
@@ -196,62 +196,77 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
     out
 }
 
-/// Reads the event from `at` to the end of `bytes`.
+/// Reads the event from `at` to `end`. What lies behind is only looked at, never taken: a load of
+/// eight bytes may reach over the end, a value may not.
 ///
 /// Writers put fields in the order of their numbers, so they are tried in that order: a branch
 /// that is always taken costs nothing, a jump by tag is mostly mispredicted.
 #[inline(always)]
-fn read_event(bytes: &[u8], mut at: usize, meta: &PlaneMeta, event: &mut Event) -> Option<()> {
-    while at < bytes.len() {
+fn read_event(
+    bytes: &[u8],
+    mut at: usize,
+    end: usize,
+    meta: &PlaneMeta,
+    event: &mut Event,
+) -> Option<()> {
+    while at < end {
         let begun = at;
         if bytes.get(at) == Some(&0x08) {
             let (value, len) = varint(bytes, at + 1)?;
             event.metadata = value;
             at += 1 + len;
         }
-        if bytes.get(at) == Some(&0x10) {
+        if at < end && bytes.get(at) == Some(&0x10) {
             let (value, len) = varint(bytes, at + 1)?;
             event.offset = value as i64;
             at += 1 + len;
         }
-        if bytes.get(at) == Some(&0x18) {
+        if at < end && bytes.get(at) == Some(&0x18) {
             let (value, len) = varint(bytes, at + 1)?;
             event.dur = value as i64;
             at += 1 + len;
         }
-        while bytes.get(at) == Some(&0x22) {
+        while at < end && bytes.get(at) == Some(&0x22) {
             let (size, len) = varint(bytes, at + 1)?;
             at += 1 + len;
-            let end = at.checked_add(usize::try_from(size).ok()?)?;
-            read_stat(bytes.get(..end)?, at, meta, event)?;
-            at = end;
+            let stat_end = at.checked_add(usize::try_from(size).ok()?)?;
+            if stat_end > end {
+                return None;
+            }
+            read_stat(bytes, at, stat_end, meta, event)?;
+            at = stat_end;
         }
         if at == begun {
-            let mut fields = Fields::new(&bytes[at..]);
-            fields.next().ok()??;
-            at += fields.position();
+            at += skip_field(bytes, at, end)?;
         }
     }
-    Some(())
+    (at == end).then_some(())
 }
 
 #[inline(always)]
-fn read_stat(bytes: &[u8], mut at: usize, meta: &PlaneMeta, event: &mut Event) -> Option<()> {
+fn read_stat(
+    bytes: &[u8],
+    mut at: usize,
+    end: usize,
+    meta: &PlaneMeta,
+    event: &mut Event,
+) -> Option<()> {
     // The id comes first in every file seen; most stats are then known to be of no interest.
     let mut lift = Lift::No;
     let mut id = 0;
-    if bytes.get(at) == Some(&0x08) {
+    if at < end && bytes.get(at) == Some(&0x08) {
         let len;
         (id, len) = varint(bytes, at + 1)?;
         at += 1 + len;
         lift = meta.lift(id);
         if lift == Lift::No {
-            return Some(());
+            return (at <= end).then_some(());
         }
     }
     let mut value = 0;
     let mut text: &[u8] = &[];
-    while let Some(&tag) = bytes.get(at) {
+    while at < end {
+        let tag = *bytes.get(at)?;
         if matches!(tag, 0x18 | 0x20 | 0x38) {
             let len;
             (value, len) = varint(bytes, at + 1)?;
@@ -261,19 +276,20 @@ fn read_stat(bytes: &[u8], mut at: usize, meta: &PlaneMeta, event: &mut Event) -
         } else if tag == 0x2A {
             let (size, len) = varint(bytes, at + 1)?;
             at += 1 + len;
-            let end = at.checked_add(usize::try_from(size).ok()?)?;
-            text = bytes.get(at..end)?;
-            at = end;
+            let text_end = at.checked_add(usize::try_from(size).ok()?)?;
+            text = bytes.get(at..text_end)?;
+            at = text_end;
         } else if tag == 0x08 {
             let len;
             (id, len) = varint(bytes, at + 1)?;
             at += 1 + len;
             lift = meta.lift(id);
         } else {
-            let mut fields = Fields::new(&bytes[at..]);
-            fields.next().ok()??;
-            at += fields.position();
+            at += skip_field(bytes, at, end)?;
         }
+    }
+    if at != end {
+        return None;
     }
     if lift == Lift::Detail {
         let value = if text.is_empty() { value } else { hash_text(text) };
@@ -284,6 +300,14 @@ fn read_stat(bytes: &[u8], mut at: usize, meta: &PlaneMeta, event: &mut Event) -
         event.has |= 1 << lift as u16;
     }
     Some(())
+}
+
+/// The length of a field that is not read.
+#[cold]
+fn skip_field(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
+    let mut fields = Fields::new(bytes.get(at..end)?);
+    fields.next().ok()??;
+    Some(fields.position())
 }
 
 /// Numbers the details that a chunk meets, from 1.
