@@ -139,6 +139,66 @@ fn against_clock(folder: &Path) -> Vec<String> {
     wrong
 }
 
+/// A capture as it would be without any annotation: what marks steps gets names of equal length
+/// that mean nothing.
+fn without_markers(folder: &Path) -> Session {
+    let run = session::Run::find(folder).unwrap();
+    let mut bytes = std::fs::read(&run.files[0]).unwrap();
+    for (from, to) in [
+        (&b"\x12\x08step_num"[..], &b"\x12\x08stop_num"[..]),
+        (b"\x12\x02_r", b"\x12\x02_q"),
+        (b"Profiled batch", b"Profiled butch"),
+    ] {
+        let places: Vec<usize> =
+            (0..bytes.len() - from.len()).filter(|&it| bytes[it..].starts_with(from)).collect();
+        for at in places {
+            bytes[at..at + to.len()].copy_from_slice(to);
+        }
+    }
+    Session::from_bytes("stripped", bytes).unwrap()
+}
+
+/// Steps of captures without their markers; answers what does not fit.
+fn unmarked_against_clock(folder: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(folder.join("measured.json")).unwrap();
+    let measured: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let clock = measured["step_ms"].as_array().unwrap().len();
+    let marked = Session::open(folder).unwrap();
+    let middle = |session: &Session| {
+        let steps = session.tables().get::<Step>();
+        let mut durs: Vec<i64> =
+            steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
+        (durs.len(), median(&mut durs).unwrap_or(0) as f64 / 1e9)
+    };
+    let session = without_markers(folder);
+    let (n, found) = middle(&session);
+    let (_, expected) = middle(&marked);
+    let by = session.tables().get::<Step>().first().map(|it| it.found_by);
+    let right = matches!(by, Some("calls" | "period"))
+        && n.abs_diff(clock) <= 2
+        && (found - expected).abs() <= 0.05 * expected;
+    let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+    (!right).then(|| format!("{name}: {n} steps of {found} ms by {by:?}, {clock} of {expected} ms"))
+}
+
+/// `custom_loop` calls one function twice a step: without a mark nothing tells two short steps
+/// from one long one.
+const AMBIGUOUS: &[&str] = &["custom_loop"];
+
+#[test]
+fn loops_without_any_annotation_get_their_steps() {
+    let shared = repo().join("../shared/workloads/profiles");
+    let mut captures = captures_in(&repo().join("testdata/captured"));
+    if shared.exists() {
+        captures.extend(captures_in(&shared));
+    } else {
+        println!("only our own captures: the shared workloads are not beside this repository");
+    }
+    captures.retain(|it| !AMBIGUOUS.iter().any(|name| it.ends_with(name)));
+    let wrong: Vec<String> = captures.iter().filter_map(|it| unmarked_against_clock(it)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 fn captures_in(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
