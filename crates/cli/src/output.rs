@@ -127,7 +127,9 @@ impl Grid {
         }
         let room = width.saturating_sub(indent + 2 * widths.len().saturating_sub(1));
         while widths.iter().sum::<usize>() > room {
-            let texts = (0..widths.len()).filter(|&it| !self.right[it] && widths[it] > 8);
+            // Narrower than this a text says nothing; then lines grow beyond the width.
+            let least = |it: usize| self.columns[it].chars().count().max(12);
+            let texts = (0..widths.len()).filter(|&it| !self.right[it] && widths[it] > least(it));
             let Some(widest) = texts.max_by_key(|&it| widths[it]) else { break };
             widths[widest] -= 1;
         }

@@ -45,7 +45,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let Some(table) = analyses::find(name) else { bail!("{}", unknown(name)) };
     let rows = table.rows(session.tables());
     let shown = if args.limit == 0 { rows.len() } else { rows.len().min(args.limit) };
-    let grid = grid(table, &*rows, shown);
+    let grid = grid(table, &*rows, shown, args.format == Format::Csv);
     print(&grid, args.format, out, || as_json(table, &*rows, shown))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -77,12 +77,14 @@ pub fn print(
     Ok(())
 }
 
-fn grid(table: &dyn AnyTable, rows: &dyn AnyRows, n: usize) -> Grid {
+/// Cells as texts; `full` for programs, which want every digit.
+fn grid(table: &dyn AnyTable, rows: &dyn AnyRows, n: usize, full: bool) -> Grid {
     let columns = table.columns();
     let text = |cell: Cell<'_>| match cell {
         Cell::Null => String::new(),
         Cell::Int(it) => it.to_string(),
-        Cell::Float(it) => format!("{it}"),
+        Cell::Float(it) if full => format!("{it}"),
+        Cell::Float(it) => format!("{it:.4}"),
         Cell::Text(it) => it.to_owned(),
         Cell::Bool(it) => it.to_string(),
     };
