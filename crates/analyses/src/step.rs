@@ -10,6 +10,8 @@
 //! Tried in that order for each host; the first that gives steps wins. Warm-up is a change of
 //! level among the first steps, saving left aside: a checkpoint is no warm-up.
 
+use std::collections::BTreeMap;
+
 use hashbrown::HashMap;
 use trace::{EventId, NumberKey, OpKind, StrId, Trace, TrackId, TrackKind};
 
@@ -295,50 +297,81 @@ fn phase_of(trace: &Trace, calls: &[(EventId, StrId)], cycle: usize) -> usize {
 }
 
 /// Names that come back at equal distances over the whole window.
+///
+/// Looked for on the busiest thread and on all threads together (executors share out the ops of a
+/// loop that runs inside a graph), then on the busiest stream.
 fn by_period(trace: &Trace, host: TrackId) -> Option<Found> {
-    let busiest = |kind| {
-        on_host(trace, host, kind)
-            .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
-            .max_by_key(|it| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(*it)))
+    let on = |kind| -> Vec<TrackId> {
+        let tracks = on_host(trace, host, kind);
+        tracks.filter(|&it| !is_pipeline_thread(trace.track_name(it))).collect()
     };
-    busiest(TrackKind::Thread)
-        .filter(|it| trace.tracks[it.row()].events.len() >= 8)
-        .and_then(|it| period_on(trace, it))
-        .or_else(|| busiest(TrackKind::Stream).and_then(|it| period_on(trace, it)))
+    let busiest = |tracks: &[TrackId]| {
+        let size = |it: &TrackId| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(*it));
+        tracks.iter().copied().max_by_key(size).filter(|it| size(it).0 >= 8)
+    };
+    let (threads, streams) = (on(TrackKind::Thread), on(TrackKind::Stream));
+    let thread = busiest(&threads);
+    let stream = busiest(&streams);
+    // The thread that called the graph waits for it, and says what is done around it.
+    let python = threads.iter().copied().find(|&it| trace.track_name(it).contains("python"));
+    // Where ops are shared out, one thread alone shows some of them at chance distances: the
+    // larger number of names that agree wins.
+    let alone = thread.and_then(|it| period_on(trace, it, &[it]));
+    let together = python.or(thread).and_then(|it| period_on(trace, it, &threads));
+    let hosts = match (alone, together) {
+        (Some(alone), Some(together)) => Some(if alone.0 >= together.0 { alone } else { together }),
+        (alone, together) => alone.or(together),
+    };
+    hosts.or_else(|| stream.and_then(|it| period_on(trace, it, &[it]))).map(|it| it.1)
 }
 
 /// More occurrences than this are no steps a person would capture.
 const MOST_STEPS: usize = 20_000;
 
-fn period_on(trace: &Trace, track: TrackId) -> Option<Found> {
-    let rows = trace.tracks[track.row()].rows();
+/// The period in what runs on `tracks`, for steps that are said to be on `track`, and how much
+/// speaks for it.
+fn period_on(trace: &Trace, track: TrackId, tracks: &[TrackId]) -> Option<(u64, Found)> {
     let events = &trace.events;
-    let first = events.start[rows.clone()].first()?.0;
-    let last = rows.clone().map(|it| events.end(EventId(it as u32)).0).max()?;
+    let counts =
+        |row: &usize| !matches!(events.kind[*row], OpKind::Listener | OpKind::Memory | OpKind::OpEnd);
+    let rows = tracks.iter().flat_map(|it| trace.tracks[it.row()].rows());
+    let mut rows: Vec<u32> = rows.filter(counts).map(|it| it as u32).collect();
+    rows.sort_by_key(|&it| events.start[it as usize]);
+    let first = events.start[*rows.first()? as usize].0;
+    // When all that began before a row was over: what is left until the row is a pause.
+    let mut last = first;
+    let mut over_before = Vec::with_capacity(rows.len());
     let mut by_name: HashMap<StrId, Vec<u32>> = HashMap::new();
-    for row in rows.clone() {
-        if !matches!(events.kind[row], OpKind::Listener | OpKind::Memory | OpKind::OpEnd) {
-            by_name.entry(events.name[row]).or_default().push(row as u32);
-        }
+    for (place, &row) in rows.iter().enumerate() {
+        over_before.push(last);
+        last = last.max(events.end(EventId(row)).0);
+        by_name.entry(events.name[row as usize]).or_default().push(place as u32);
     }
+    let times = |at: &[u32]| -> Vec<i64> {
+        at.iter().map(|&it| events.start[rows[it as usize] as usize].0).collect()
+    };
     let mut regular: Vec<(StrId, Vec<u32>)> = by_name
         .into_iter()
         .filter(|(_, at)| (3..=MOST_STEPS).contains(&at.len()))
-        .filter(|(_, at)| is_regular(trace, at, first, last))
+        .filter(|(_, at)| is_regular(&times(at), first, last))
         .collect();
     regular.sort_unstable_by_key(|it| it.1[0]);
 
     // Many names that come once a step outvote those of an inner loop or of every third step.
+    let mut names_by_count: BTreeMap<usize, usize> = BTreeMap::new();
+    for (_, at) in &regular {
+        *names_by_count.entry(at.len()).or_default() += 1;
+    }
     let votes = |n: usize| {
-        let names = regular.iter().filter(|it| it.1.len().abs_diff(n) <= 1).count();
+        let names: usize = names_by_count.range(n - 1..=n + 1).map(|it| it.1).sum();
         (names as f64 * (n as f64).sqrt() * 1000.0) as u64
     };
-    let n = regular.iter().map(|it| it.1.len()).max_by_key(|&it| (votes(it), it))?;
+    let n = names_by_count.keys().copied().max_by_key(|&it| (votes(it), it))?;
     let pause = |at: &[u32]| {
         let mut pauses: Vec<i64> = at
             .iter()
-            .filter(|&&it| it as usize > rows.start)
-            .map(|&it| events.start[it as usize].0 - events.end(EventId(it - 1)).0)
+            .filter(|&&it| it > 0)
+            .map(|&it| events.start[rows[it as usize] as usize].0 - over_before[it as usize])
             .collect();
         median(&mut pauses).unwrap_or(0)
     };
@@ -346,30 +379,31 @@ fn period_on(trace: &Trace, track: TrackId) -> Option<Found> {
         .iter()
         .filter(|it| it.1.len().abs_diff(n) <= 1)
         .max_by_key(|it| (pause(&it.1), std::cmp::Reverse(it.1[0])))?;
-    let marks: Vec<_> = at.iter().map(|&it| (EventId(it), None)).collect();
+    let marks: Vec<Mark> = at.iter().map(|&it| (EventId(rows[it as usize]), None)).collect();
     let mut starts = starts_of(trace, &marks);
     // Nothing says where the last one ends but the end of what runs.
     if let Some(it) = starts.last_mut() {
         it.1 = last;
     }
-    Some(Found {
+    let found = Found {
         track,
         by: "period",
         confidence: 0.6,
         marker: trace.text(*name).to_owned(),
         starts,
         ends_at: None,
-    })
+    };
+    Some((votes(n), found))
 }
 
-fn is_regular(trace: &Trace, at: &[u32], first: i64, last: i64) -> bool {
-    let time = |it: u32| trace.events.start[it as usize].0;
-    let gaps: Vec<i64> = at.windows(2).map(|it| time(it[1]) - time(it[0])).collect();
+/// Whether moments come at about equal distances, over most of the time from `first` to `last`.
+fn is_regular(times: &[i64], first: i64, last: i64) -> bool {
+    let gaps: Vec<i64> = times.windows(2).map(|it| it[1] - it[0]).collect();
     let Some(typical) = median(&mut gaps.clone()) else { return false };
     let near: Vec<i64> =
         gaps.iter().copied().filter(|it| (it - typical).abs() <= typical / 2).collect();
     let longest = gaps.iter().copied().max().unwrap_or(0);
-    let spans = time(at[at.len() - 1]) - time(at[0]);
+    let spans = times[times.len() - 1] - times[0];
     // By time, not by number: the short gaps of a loop inside the step are many, and cover little.
     // Steps on a busy machine may vary a lot, but none is many times as long as the others.
     let covers = at_least(near.iter().sum(), 6, spans)
@@ -570,6 +604,27 @@ mod tests {
                 (100, 40, "period", false, false),
             ],
         );
+    }
+
+    #[test]
+    fn a_loop_inside_a_graph_is_found_on_all_its_threads_together() {
+        let iteration = |at: i64, thread: i64| {
+            let op = |name: &str, from: i64, thread: i64| {
+                format!("host/tf_Compute/{thread}: {name}:{name} {from}..{}\n", from + 8)
+            };
+            op("A", at, thread) + &op("B", at + 10, 1 - thread) + &op("C", at + 20, thread)
+        };
+        // The ops come to the threads as it happens: on none of them alone they are regular.
+        let threads = [0, 0, 1, 0, 1, 1, 1, 0, 0, 1];
+        let mut picture = "host/python: EagerExecute 0..500\n".to_owned();
+        for (step, thread) in threads.into_iter().enumerate() {
+            picture += &iteration(step as i64 * 50, thread);
+        }
+        let tables = Tables::new(Arc::new(draw(&picture)));
+        let steps = tables.get::<Step>();
+        let durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
+        assert_eq!(durs, [50_000_000; 9]);
+        assert_eq!(steps[0].found_by, "period");
     }
 
     #[test]
