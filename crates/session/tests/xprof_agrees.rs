@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use analyses::kernel_time::KernelTime;
 use analyses::op_time::OpTime;
+use analyses::step::Step;
 use serde_json::Value;
 use session::Session;
 use trace::{EventId, FactValue, OpName, TrackKind};
@@ -68,8 +69,12 @@ impl Report {
     }
 }
 
-/// The rows of one of XProf's tables, column by its name.
+/// The rows of XProf's first table in a file, column by its name.
 fn rows_of(path: &Path) -> Vec<BTreeMap<String, Value>> {
+    rows_of_table(path, 0)
+}
+
+fn rows_of_table(path: &Path, table: usize) -> Vec<BTreeMap<String, Value>> {
     let mut text = String::new();
     let file = std::fs::File::open(path).unwrap();
     if path.extension().is_some_and(|it| it == "gz") {
@@ -79,7 +84,7 @@ fn rows_of(path: &Path) -> Vec<BTreeMap<String, Value>> {
     }
     let mut json: Value = serde_json::from_str(&text).unwrap();
     if json.is_array() {
-        json = json[0].take();
+        json = json[table].take();
     }
     let columns: Vec<String> = json["cols"]
         .as_array()
@@ -324,4 +329,25 @@ fn kernels_of_the_corpus() {
     assert!(report.wrong.is_empty(), "{}", report.wrong.join("\n"));
     assert!(report.compared > 0);
     println!("{} rows compared, on purpose {:?}", report.compared, report.differences);
+}
+
+/// Of the corpus XProf finds steps in one profile only, and there by its own summary line.
+#[test]
+fn steps_of_the_corpus() {
+    let Some(corpus) = corpus() else { return };
+    let mut compared = 0;
+    for folder in &corpus {
+        let Some((profile, answer)) = with_answer(folder, "input_pipeline_analyzer.json") else {
+            continue;
+        };
+        let theirs = rows_of_table(&answer, 1);
+        let session = Session::open(&profile).unwrap();
+        let ours = session.tables().get::<Step>();
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let theirs = (number(theirs, "stepTimeMs") * 1e9).round() as i64;
+            assert_eq!(ours.dur_ps, theirs, "{}", profile.display());
+            compared += 1;
+        }
+    }
+    assert!(compared > 0, "no step was compared");
 }
