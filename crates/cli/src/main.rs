@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         // A reader that has seen enough, as `head`, is no failure.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error:#}");
+            let _ = writeln!(io::stderr(), "error: {error}");
             ExitCode::from(COULD_NOT)
         }
     }

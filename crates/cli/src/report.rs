@@ -43,9 +43,10 @@ pub fn print(session: &Session, format: Format, out: &mut Output) -> anyhow::Res
     Ok(if judged { ExitCode::SUCCESS } else { ExitCode::from(crate::NOT_ENOUGH) })
 }
 
-fn headline(report: &Report) -> String {
+/// What was profiled; a path longer than `room` gives way.
+fn headline(report: &Report, room: usize) -> String {
     let run = &report.run;
-    let mut parts = vec![run.path.clone()];
+    let mut parts = vec![shorten(&run.path, room)];
     if !run.frameworks.is_empty() {
         let names = run.frameworks.iter().map(|it| match *it {
             "tensorflow" => "TensorFlow",
@@ -97,7 +98,8 @@ fn verdict(report: &Report) -> String {
     let (Some(steps), Some(main)) = (&report.steps, report.main()) else {
         let run = &report.run;
         return match run.events {
-            0 => "There are no events in this profile.".to_owned(),
+            0 if report.notes.is_empty() => "There are no events in this profile.".to_owned(),
+            0 => "There are no events in what can be read of this damaged file.".to_owned(),
             n => format!(
                 "No steps could be told apart in {} events over {}.",
                 thousands(n),
@@ -121,7 +123,8 @@ fn plain(name: &str) -> &str {
 fn text(report: &Report, out: &Output) -> String {
     let width = out.width;
     let mut text = String::new();
-    let _ = writeln!(text, " {}", out.faint(&shorten(&headline(report), width - 2)));
+    text += &out.faint(wrap(&headline(report, width / 2), width, " ").trim_end());
+    text.push('\n');
     let _ = writeln!(text);
     text += &out.strong(wrap(&verdict(report), width, " ").trim_end());
     text.push('\n');
@@ -264,7 +267,7 @@ fn ops_grid(report: &Report) -> Grid {
 }
 
 fn markdown(report: &Report) -> String {
-    let mut text = format!("# {}\n\n{}\n\n", headline(report), verdict(report));
+    let mut text = format!("# {}\n\n{}\n\n", headline(report, usize::MAX), verdict(report));
     text += &breakdown_grid(report).markdown();
     if !report.top_ops.is_empty() {
         text += "\n";

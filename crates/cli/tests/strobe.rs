@@ -78,7 +78,7 @@ fn errors_say_what_is_wrong_and_exit_with_2() {
         assert_eq!(done.status.code(), Some(2), "{args:?}");
         assert!(done.stdout.is_empty(), "{args:?} prints results");
         let error = text(&done.stderr);
-        assert!(error.contains(said), "{args:?}: {error}");
+        assert_eq!(error.matches(said).count(), 1, "{args:?}: {error}");
     };
     let here = testdata("captured/keras_fit");
     let here = here.to_str().unwrap();
