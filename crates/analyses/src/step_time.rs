@@ -312,6 +312,7 @@ enum Doing {
 }
 
 /// The driving thread's time, cut by what it did: disjoint sets.
+#[derive(Default)]
 struct HostTime {
     input: Vec<Span>,
     compile: Vec<Span>,
@@ -332,13 +333,7 @@ impl HostTime {
                 .max_by_key(|it| trace.tracks[it.row()].events.len()),
         };
         let Some(driver) = driver else {
-            return HostTime {
-                input: Vec::new(),
-                compile: Vec::new(),
-                output: Vec::new(),
-                runtime: Vec::new(),
-                python: Vec::new(),
-            };
+            return HostTime::default();
         };
         let mut time = driven(trace, driver);
         // While the driving thread waits inside a call, others show what it waits for.

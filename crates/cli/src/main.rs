@@ -1,13 +1,7 @@
 //! The binary `strobe`: one file per subcommand, each arguments and one function.
 
-mod demo;
-mod doctor;
-mod explain;
 mod output;
 mod progress;
-mod report;
-mod sql;
-mod table;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -26,15 +20,25 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    Demo(demo::Args),
-    Report(report::Args),
-    Table(table::Args),
-    Sql(sql::Args),
-    Explain(explain::Args),
-    Doctor(doctor::Args),
+/// Every subcommand. The list is the `mod` line and the registration.
+macro_rules! commands {
+    ($($module:ident :: $command:ident),* $(,)?) => {
+        $(mod $module;)*
+
+        #[derive(Debug, Subcommand)]
+        enum Command {
+            $($command($module::Args),)*
+        }
+
+        fn run(command: &Command, out: &mut Output) -> anyhow::Result<ExitCode> {
+            match command {
+                $(Command::$command(args) => $module::run(args, out),)*
+            }
+        }
+    };
 }
+
+commands![demo::Demo, report::Report, table::Table, sql::Sql, explain::Explain, doctor::Doctor,];
 
 /// Could not: bad input or bad usage.
 const COULD_NOT: u8 = 2;
@@ -44,15 +48,7 @@ const NOT_ENOUGH: u8 = 3;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = Output::of_stdout();
-    let done = match &cli.command {
-        Command::Demo(args) => demo::run(args, &mut out),
-        Command::Report(args) => report::run(args, &mut out),
-        Command::Table(args) => table::run(args, &mut out),
-        Command::Sql(args) => sql::run(args, &mut out),
-        Command::Explain(args) => explain::run(args, &mut out),
-        Command::Doctor(args) => doctor::run(args, &mut out),
-    };
-    let done = done.and_then(|code| Ok(out.flush().map(|()| code)?));
+    let done = run(&cli.command, &mut out).and_then(|code| Ok(out.flush().map(|()| code)?));
     match done {
         Ok(code) => code,
         // A reader that has seen enough, as `head`, is no failure.

@@ -522,7 +522,9 @@ fn decode_lines(
     for (chunk, decoded) in chunks.iter().zip(&mut decoded) {
         hand_over(bytes, chunk, decoded, &metas[chunk.plane], source, out);
     }
-    out.note_damage(&decoded);
+    for (kind, count, first) in decoded.iter().flat_map(|it| &it.damage) {
+        out.note_many(*kind, *count, || format!("event at byte {first}"));
+    }
 }
 
 /// Each chunk numbered the details it met; the trace has one numbering.
@@ -613,19 +615,5 @@ impl ArgSource for Planes {
 
     fn bytes(&self) -> &[u8] {
         (*self.bytes).as_ref()
-    }
-}
-
-trait NoteDamage {
-    fn note_damage(&mut self, decoded: &[Decoded]);
-}
-
-impl NoteDamage for TraceBuilder {
-    fn note_damage(&mut self, decoded: &[Decoded]) {
-        for it in decoded {
-            for (kind, count, first) in &it.damage {
-                self.note_many(*kind, *count, || format!("event at byte {first}"));
-            }
-        }
     }
 }
