@@ -124,6 +124,11 @@ pub struct Tables {
     made: Mutex<HashMap<TypeId, Slot>>,
 }
 
+/// What is computed from a trace once and is no table, as a model that several tables question.
+pub trait Model: Send + Sync + 'static {
+    fn build(tables: &Tables) -> Self;
+}
+
 /// One table's place: threads that ask at the same time wait for one computation.
 type Slot = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
 
@@ -144,12 +149,21 @@ impl Tables {
 
     /// The table's rows. This is also how one analysis uses another.
     pub fn get<T: Analysis>(&self) -> Arc<Vec<T>> {
+        self.remember(|| T::run(self))
+    }
+
+    /// A model that is no table, built on first use.
+    pub fn model<T: Model>(&self) -> Arc<T> {
+        self.remember(|| T::build(self))
+    }
+
+    fn remember<V: Send + Sync + 'static>(&self, make: impl Fn() -> V) -> Arc<V> {
         let slot = {
             let mut made = self.made.lock().unwrap_or_else(|it| it.into_inner());
-            made.entry(TypeId::of::<T>()).or_default().clone()
+            made.entry(TypeId::of::<V>()).or_default().clone()
         };
-        let rows = slot.get_or_init(|| Arc::new(T::run(self)));
-        Arc::downcast(rows.clone()).unwrap_or_default()
+        let value = slot.get_or_init(|| Arc::new(make())).clone();
+        value.downcast().unwrap_or_else(|_| Arc::new(make()))
     }
 }
 
@@ -218,6 +232,7 @@ registry![
     scope_time::ScopeTime,
     step::Step,
     step_time::StepTime,
+    what_if::WhatIf,
 ];
 
 pub fn find(name: &str) -> Option<&'static dyn AnyTable> {

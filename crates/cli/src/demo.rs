@@ -31,5 +31,6 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
             out.faint(" A real profile of Keras fit, captured with the TensorBoard callback.");
         writeln!(out, "{head}\n")?;
     }
-    report::print(&session, args.format, out)
+    report::print(&session.report(), args.format, out)?;
+    Ok(ExitCode::SUCCESS)
 }

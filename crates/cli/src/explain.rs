@@ -1,19 +1,20 @@
-//! `strobe explain`: what a table and its columns mean, lifted from the code that makes them.
+//! `strobe explain`: what a rule looks for and what a table's columns mean, lifted from the code.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use rules::Rule;
 use serde_json::json;
 use session::SqlTable;
 
 use crate::output::{Format, Grid, Output, wrap};
 use crate::table::first_line;
 
-/// Say what a table and its columns mean
+/// Say what a rule looks for and how to fix it, or what a table's columns mean
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A table; without it, all are listed
+    /// A rule or a table; without it, all are listed
     name: Option<String>,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -24,20 +25,39 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let all = session::schema();
     let Some(name) = &args.name else {
         let grid = Grid {
-            columns: vec!["table".to_owned(), "what".to_owned()],
-            right: vec![false, false],
-            rows: all
-                .iter()
-                .map(|it| vec![it.name.to_owned(), first_line(it.doc).to_owned()])
+            columns: ["kind", "name", "what"].map(str::to_owned).to_vec(),
+            right: vec![false; 3],
+            rows: (rules::ALL.iter().map(|it| ("rule", it.name(), it.doc())))
+                .chain(all.iter().map(|it| ("table", it.name, it.doc)))
+                .map(|(kind, name, doc)| {
+                    [kind, name, first_line(doc)].map(str::to_owned).to_vec()
+                })
                 .collect(),
         };
         crate::table::print(&grid, args.format, out, || {
-            json!(all.iter().map(as_json).collect::<Vec<_>>())
+            let rules = rules::ALL.iter().map(|it| rule_json(*it));
+            json!(rules.chain(all.iter().map(as_json)).collect::<Vec<_>>())
         })?;
         return Ok(ExitCode::SUCCESS);
     };
+    if let Some(rule) = rules::find(name) {
+        match args.format {
+            Format::Json => out.json(&rule_json(rule))?,
+            Format::Md | Format::Csv => write!(out, "{}", rule_markdown(rule))?,
+            Format::Text => {
+                let head = out.strong(rule.name());
+                writeln!(out, "{head}")?;
+                for paragraph in rule.doc().trim().split("\n\n") {
+                    let text = rule_paragraph(paragraph, out);
+                    write!(out, "{text}")?;
+                }
+            }
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(table) = all.iter().find(|it| it.name == name.as_str()) else {
-        let names: Vec<&str> = all.iter().map(|it| it.name).collect();
+        let names = rules::ALL.iter().map(|it| it.name()).chain(all.iter().map(|it| it.name));
+        let names: Vec<&str> = names.collect();
         bail!("nothing is called {name:?}\n  hint: there are: {}", names.join(", "));
     };
     match args.format {
@@ -68,6 +88,32 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A heading and its text, or text alone.
+fn rule_paragraph(paragraph: &str, out: &Output) -> String {
+    let mut lines = paragraph.trim().lines().map(str::trim);
+    let Some(first) = lines.next() else { return String::new() };
+    match first.strip_prefix("## ") {
+        Some(head) => {
+            let body = lines.collect::<Vec<_>>().join(" ");
+            format!("\n  {}\n{}", out.strong(head), wrap(&body, out.width, "  "))
+        }
+        None => wrap(paragraph, out.width, "  "),
+    }
+}
+
+fn rule_json(rule: &dyn Rule) -> serde_json::Value {
+    json!({"rule": rule.name(), "doc": rule_doc(rule)})
+}
+
+fn rule_doc(rule: &dyn Rule) -> String {
+    rule.doc().trim().lines().map(str::trim).collect::<Vec<_>>().join("\n")
+}
+
+/// One section of the reference.
+fn rule_markdown(rule: &dyn Rule) -> String {
+    format!("## `{}`\n\n{}\n", rule.name(), rule_doc(rule).replace("## ", "### "))
+}
+
 fn columns(table: &SqlTable) -> Vec<Vec<String>> {
     let one_line = |doc: &str| doc.split_whitespace().collect::<Vec<_>>().join(" ");
     table.columns.iter().map(|it| vec![it.name.to_owned(), one_line(it.doc)]).collect()
@@ -95,12 +141,28 @@ pub fn markdown(table: &SqlTable) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::markdown;
+    use super::{markdown, rule_markdown};
 
     /// The reference is what the code says; `UPDATE=1 cargo test` rewrites it.
+    fn check(name: &str, fresh: &str) {
+        let path = format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, fresh).unwrap();
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == fresh, "docs/{name} is stale: run UPDATE=1 cargo test");
+    }
+
     #[test]
-    fn the_reference_is_fresh() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tables.md");
+    fn the_reference_of_rules_is_fresh() {
+        let sections: Vec<String> = rules::ALL.iter().map(|it| rule_markdown(*it)).collect();
+        let head = "# Rules\n\nMade from the doc comments in the code by `UPDATE=1 cargo test`; \
+                    `strobe explain RULE` prints the same.\n";
+        check("rules.md", &format!("{head}\n{}", sections.join("\n")));
+    }
+
+    #[test]
+    fn the_reference_of_tables_is_fresh() {
         let sections: Vec<String> = session::schema().iter().map(markdown).collect();
         let fresh = format!(
             "# Tables\n\nMade from the doc comments in the code by `UPDATE=1 cargo test`; \
@@ -108,10 +170,6 @@ mod tests {
              from 0 to 1, an empty cell is not known.\n\n{}",
             sections.join("\n")
         );
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(path, &fresh).unwrap();
-        }
-        let found = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(found == fresh, "docs/tables.md is stale: run UPDATE=1 cargo test");
+        check("tables.md", &fresh);
     }
 }

@@ -40,6 +40,8 @@ macro_rules! commands {
 
 commands![demo::Demo, report::Report, table::Table, sql::Sql, explain::Explain, doctor::Doctor,];
 
+/// A gate failed, or `--strict` found something.
+const FOUND: u8 = 1;
 /// Could not: bad input or bad usage.
 const COULD_NOT: u8 = 2;
 /// Not enough data to judge.

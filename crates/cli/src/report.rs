@@ -1,18 +1,20 @@
 //! `strobe report`: the verdict, top-down: the sentence, the bar, the steps, the ops, the notes.
 
+mod findings;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use rules::Severity;
 use serde_json::{Value, json};
-use session::Session;
 use session::report::{Report, Share, in_words};
 use trace::Dur;
 
 use crate::output::{Format, Grid, Output, column, percent, shorten, thousands, wrap};
 
-/// Say where the steps of a run go
+/// Say why a run is slow, what to change and what it would win
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A profile, a run folder or a log folder; of several runs the newest is taken
@@ -20,27 +22,35 @@ pub struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Exit with 1 if anything above severity low is found, for CI
+    #[arg(long)]
+    pub strict: bool,
 }
 
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let session = crate::open(&args.path)?;
-    print(&session, args.format, out)
+    let report = session.report();
+    print(&report, args.format, out)?;
+    let found = report.diagnosis.causes.iter().any(|it| it.finding.severity > Severity::Low);
+    Ok(match () {
+        () if report.steps.is_none() => ExitCode::from(crate::NOT_ENOUGH),
+        () if args.strict && found => ExitCode::from(crate::FOUND),
+        () => ExitCode::SUCCESS,
+    })
 }
 
-/// Prints the report of an open session; also the end of the demo.
-pub fn print(session: &Session, format: Format, out: &mut Output) -> anyhow::Result<ExitCode> {
-    let report = session.report();
+/// Also the end of the demo.
+pub fn print(report: &Report, format: Format, out: &mut Output) -> anyhow::Result<()> {
     match format {
         Format::Text => {
-            let text = text(&report, out);
+            let text = text(report, out);
             write!(out, "{text}")?;
         }
-        Format::Json => out.json(&as_json(&report))?,
-        Format::Md => write!(out, "{}", markdown(&report))?,
-        Format::Csv => write!(out, "{}", breakdown_grid(&report).csv())?,
+        Format::Json => out.json(&as_json(report))?,
+        Format::Md => write!(out, "{}", markdown(report))?,
+        Format::Csv => write!(out, "{}", breakdown_grid(report).csv())?,
     }
-    let judged = report.steps.is_some();
-    Ok(if judged { ExitCode::SUCCESS } else { ExitCode::from(crate::NOT_ENOUGH) })
+    Ok(())
 }
 
 /// What was profiled; a path longer than `room` gives way.
@@ -132,6 +142,7 @@ fn text(report: &Report, out: &Output) -> String {
         text += &bar(report, out);
         text += &legend(report, out);
     }
+    text += &findings::text(report, out);
     if let Some(steps) = &report.steps {
         let _ = writeln!(text);
         let spread = steps.stdev.map(|it| format!(" ± {it}")).unwrap_or_default();
@@ -158,6 +169,7 @@ fn text(report: &Report, out: &Output) -> String {
         let line = format!("Not measured: {} ({})", names.join(", "), report.unknown[0].1);
         text += &wrap(&line, width, " ");
     }
+    text += &findings::not_checked(report, out);
     for note in &report.notes {
         let line = format!(
             "Note: {} {}: {}",
@@ -269,9 +281,13 @@ fn ops_grid(report: &Report) -> Grid {
 fn markdown(report: &Report) -> String {
     let mut text = format!("# {}\n\n{}\n\n", headline(report, usize::MAX), verdict(report));
     text += &breakdown_grid(report).markdown();
+    text += &findings::markdown(report);
     if !report.top_ops.is_empty() {
         text += "\n";
         text += &ops_grid(report).markdown();
+    }
+    for (rule, why) in &report.diagnosis.not_checked {
+        let _ = writeln!(text, "\n- not checked: `{rule}` ({why})");
     }
     for note in &report.notes {
         let _ = writeln!(text, "\n- note: {} {}: {}", note.count, note.kind.name(), note.first);
@@ -279,7 +295,7 @@ fn markdown(report: &Report) -> String {
     text
 }
 
-fn ms(dur: Dur) -> f64 {
+pub(crate) fn ms(dur: Dur) -> f64 {
     dur.0 as f64 / 1e9
 }
 
@@ -324,6 +340,12 @@ pub fn as_json(report: &Report) -> Value {
                    "self_ms": ms(it.own), "share": it.share})
         })
         .collect();
+    let not_checked: Vec<Value> = report
+        .diagnosis
+        .not_checked
+        .iter()
+        .map(|(rule, why)| json!({"rule": rule, "why": why}))
+        .collect();
     let notes: Vec<Value> = report
         .notes
         .iter()
@@ -346,8 +368,8 @@ pub fn as_json(report: &Report) -> Value {
         "breakdown": breakdown,
         "breakdown_unknown": unknown,
         "top_ops": ops,
-        "findings": [],
-        "not_checked": [{"rule": "*", "why": "this version measures; it does not diagnose yet"}],
+        "findings": findings::as_json(report),
+        "not_checked": not_checked,
         "notes": notes,
     })
 }

@@ -9,6 +9,7 @@ use analyses::run_info::{Device, devices, frameworks, window};
 use analyses::step::{Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
 use hashbrown::HashMap;
+use rules::Diagnosis;
 use trace::{DetailId, Dur, EventId, Note, OpKind, OpName, StrId, TrackKind};
 
 use crate::Session;
@@ -27,6 +28,8 @@ pub struct Report {
     pub top_ops: Vec<TopOp>,
     /// Categories this profile cannot tell, and why.
     pub unknown: Vec<(&'static str, &'static str)>,
+    /// What slows the run, what to change, and what could not be judged.
+    pub diagnosis: Diagnosis,
     pub notes: Vec<Note>,
 }
 
@@ -112,6 +115,7 @@ impl Session {
             top_ops: self.top_ops(),
             breakdown,
             unknown: self.unknown(),
+            diagnosis: rules::diagnose(self.tables()),
             notes: trace.notes.clone(),
         }
     }

@@ -7,9 +7,16 @@
 //!
 //! One line per track: parent, slash, name, colon, then events in microseconds. A parent that
 //! begins with `gpu` or `tpu` is a device. `name#7` gives the event a step number, `name@3` a
-//! launch key that joins host call and kernel.
+//! launch key that joins host call and kernel; `name>3` calls the function that `name<3` runs.
+//! `name{key=value;key=value}` gives it arguments, of which some say more: `op`, `hlo_op`,
+//! `bytes`, `traced`, `calls_function`, `grid`, `block`, `registers`, `shared`.
+//!
+//! A line `fact gpu0 key=value` says something about a track.
 
-use crate::{Dur, EdgeKind, NumberKey, Time, Trace, TraceBuilder, TrackKind};
+use crate::{
+    ArgSource, Args, Detail, Dur, EdgeKind, EventId, FactValue, KernelShape, NumberKey, Time,
+    Trace, TraceBuilder, TrackKind,
+};
 
 const PS_PER_US: f64 = 1e6;
 
@@ -17,7 +24,19 @@ const PS_PER_US: f64 = 1e6;
 pub fn draw(picture: &str) -> Trace {
     let mut out = TraceBuilder::new();
     let host = out.track(None, TrackKind::Host, "drawn");
+    let mut drawn = DrawnArgs::default();
     for line in picture.lines() {
+        if let Some((on, fact)) =
+            line.trim().strip_prefix("fact ").and_then(|it| it.split_once(' '))
+        {
+            let is_device = on.starts_with("gpu") || on.starts_with("tpu");
+            let kind = if is_device { TrackKind::Device } else { TrackKind::Process };
+            let on = out.track(Some(host), kind, on);
+            if let Some((key, value)) = fact.split_once('=') {
+                out.fact(on, key, value_of(value));
+            }
+            continue;
+        }
         let Some((path, events)) = line.split_once(": ") else { continue };
         let (parent, name) = path.trim().split_once('/').unwrap_or(("host", path.trim()));
         let on_device = parent.starts_with("gpu") || parent.starts_with("tpu");
@@ -32,8 +51,14 @@ pub fn draw(picture: &str) -> Trace {
             let Some((name, span)) = event.trim().rsplit_once(' ') else { continue };
             let Some((from, to)) = span.split_once("..") else { continue };
             let ps = |text: &str| (text.parse().unwrap_or(0.0) * PS_PER_US) as i64;
+            let (name, args) = match name.split_once('{') {
+                Some((name, args)) => (name, args.trim_end_matches('}')),
+                None => (name, ""),
+            };
             let (name, step) = with_number(name, '#');
             let (name, launch) = with_number(name, '@');
+            let (name, calls) = with_number(name, '>');
+            let (name, runs) = with_number(name, '<');
             let (start, end) = (ps(from), ps(to));
             let id = out.event(track, name, Time(start), Dur(end - start));
             if let Some(step) = step {
@@ -44,9 +69,74 @@ pub fn draw(picture: &str) -> Trace {
                 Some(key) => out.departs(EdgeKind::Launch, key as u64, id),
                 None => (),
             }
+            if let Some(key) = calls {
+                out.departs(EdgeKind::Function, key as u64, id);
+            }
+            if let Some(key) = runs {
+                out.arrives(EdgeKind::Function, key as u64, id);
+            }
+            if !args.is_empty() {
+                describe(&mut out, id, args, &mut drawn);
+            }
         }
     }
+    out.source(Box::new(drawn));
     out.finish()
+}
+
+/// Arguments in the order they were drawn.
+#[derive(Default)]
+struct DrawnArgs(Vec<Vec<(String, FactValue)>>);
+
+impl ArgSource for DrawnArgs {
+    fn args(&self, at: u64) -> Vec<(String, FactValue)> {
+        // Zero is the place of an event without arguments.
+        let row = (at as usize).checked_sub(1);
+        row.and_then(|it| self.0.get(it)).cloned().unwrap_or_default()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &[]
+    }
+}
+
+fn value_of(text: &str) -> FactValue {
+    match (text.parse(), text.parse()) {
+        (Ok(it), _) => FactValue::Int(it),
+        (_, Ok(it)) => FactValue::Float(it),
+        _ => FactValue::Text(text.to_owned()),
+    }
+}
+
+fn describe(out: &mut TraceBuilder, event: EventId, args: &str, drawn: &mut DrawnArgs) {
+    let pairs: Vec<(&str, &str)> = args.split(';').filter_map(|it| it.split_once('=')).collect();
+    let mut detail = Detail::default();
+    let mut kernel = KernelShape::default();
+    let sides = |text: &str| {
+        let mut sides = text.split('x').map(|it| it.parse().unwrap_or(1));
+        [(); 3].map(|()| sides.next().unwrap_or(1))
+    };
+    for &(key, value) in &pairs {
+        match key {
+            "op" => detail.op = Some(out.text(value)),
+            "hlo_op" => detail.hlo_op = Some(out.text(value)),
+            "bytes" => detail.copy_bytes = value.parse().ok(),
+            "traced" => detail.traced = Some(value == "true"),
+            "calls_function" => detail.calls_function = Some(value == "true"),
+            "grid" => kernel.grid = sides(value),
+            "block" => kernel.block = sides(value),
+            "registers" => kernel.registers = value.parse().ok(),
+            "shared" => kernel.static_shared_bytes = value.parse().ok(),
+            _ => continue,
+        }
+    }
+    if kernel != KernelShape::default() {
+        detail.kernel = Some(kernel);
+    }
+    out.describe(event, detail);
+    drawn.0.push(pairs.iter().map(|it| (it.0.to_owned(), value_of(it.1))).collect());
+    let row = event.0..event.0 + 1;
+    out.columns(row).args[0] = Args::place(0, drawn.0.len() as u64);
 }
 
 fn with_number(name: &str, mark: char) -> (&str, Option<i64>) {
@@ -59,7 +149,7 @@ fn with_number(name: &str, mark: char) -> (&str, Option<i64>) {
 #[cfg(test)]
 mod tests {
     use super::draw;
-    use crate::{EdgeKind, EventId, OpKind};
+    use crate::{EdgeKind, EventId, FactValue, OpKind};
 
     #[test]
     fn events_nest_and_launches_join() {
@@ -81,6 +171,25 @@ mod tests {
         assert_eq!(trace.events.parent(EventId(1)), Some(EventId(0)));
         assert_eq!(trace.events.parent(EventId(4)), None, "overlap is not nesting");
         assert_eq!(trace.edges.cause(EventId(3), EdgeKind::Launch), Some(EventId(1)));
+    }
+
+    #[test]
+    fn arguments_and_functions_are_drawn() {
+        let trace = draw(
+            "
+            host/main: Iterator::Root{parallelism=2;name=Map:1} 0..100, RunAsync>4 10..20
+            host/pool: FunctionRun<4 20..50
+            gpu0/s: gemm{op=dense/MatMul:MatMul;grid=8x2;block=256} 0..10
+            ",
+        );
+        let args = trace.args.of(EventId(0));
+        assert_eq!(args[0], ("parallelism".to_owned(), FactValue::Int(2)));
+        assert_eq!(args[1], ("name".to_owned(), FactValue::Text("Map:1".to_owned())));
+        assert_eq!(trace.args.of(EventId(1)), []);
+        assert_eq!(trace.edges.cause(EventId(2), EdgeKind::Function), Some(EventId(1)));
+        let detail = trace.detail(EventId(3));
+        assert_eq!(detail.op.map(|it| trace.text(it)), Some("dense/MatMul:MatMul"));
+        assert_eq!(detail.kernel.map(|it| (it.grid, it.block)), Some(([8, 2, 1], [256, 1, 1])));
     }
 
     #[test]

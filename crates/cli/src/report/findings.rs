@@ -1,0 +1,168 @@
+//! The findings as a person reads them: the cause, what it wins, how it shows, what to write.
+
+use std::fmt::Write as _;
+
+use rules::Finding;
+use serde_json::{Value, json};
+use session::report::Report;
+use trace::Dur;
+
+use super::ms;
+use crate::output::{Output, wrap};
+
+/// The causes, numbered, each with its gain at the right, its evidence and the edit.
+pub fn text(report: &Report, out: &Output) -> String {
+    let mut text = String::new();
+    for (at, cause) in report.diagnosis.causes.iter().enumerate() {
+        let finding = &cause.finding;
+        let head = format!(" {}  {}", at + 1, cause.rule);
+        let gain = gain_in_words(finding);
+        let used = head.chars().count() + gain.chars().count();
+        let room = out.width.saturating_sub(used + 1).max(2);
+        let _ = write!(text, "\n{}{}{gain}\n", out.strong(&head), " ".repeat(room));
+        text += &wrap(&sentence(&finding.title), out.width, "    ");
+        for evidence in &finding.evidence {
+            text += &out.faint(&wrap(&sentence(&evidence.text), out.width, "    "));
+        }
+        for fix in &finding.fix {
+            match &fix.edit {
+                // Code is never wrapped: it is there to be copied.
+                Some(edit) => {
+                    text += &wrap(&format!("→ {}:", fix.text), out.width, "    ");
+                    for line in edit.lines() {
+                        let _ = writeln!(text, "      {line}");
+                    }
+                }
+                None => text += &wrap(&format!("→ {}", fix.text), out.width, "    "),
+            }
+        }
+        for (rule, symptom) in &cause.symptoms {
+            let line = format!("It also shows as {rule}: {}", symptom.title);
+            text += &out.faint(&wrap(&sentence(&line), out.width, "    "));
+        }
+    }
+    text
+}
+
+/// `−482 ms · 34–41× faster`
+fn gain_in_words(finding: &Finding) -> String {
+    let cost = match finding.cost {
+        Dur(0) => String::new(),
+        cost => format!("−{cost}"),
+    };
+    match finding.gain {
+        Some(gain) if gain.high > 1.0 => {
+            let [low, high] = [gain.low, gain.high].map(times);
+            let range = if low == high { low } else { format!("{low}–{high}") };
+            format!("{cost} · {range}× faster")
+        }
+        _ => format!("{} · {}", cost.trim_start_matches('−'), finding.severity.name())
+            .trim_start_matches(" · ")
+            .to_owned(),
+    }
+}
+
+/// As many digits as such a prediction carries.
+fn times(speedup: f64) -> String {
+    match speedup {
+        it if it < 1.995 => format!("{it:.2}"),
+        it if it < 9.95 => format!("{it:.1}"),
+        it => format!("{it:.0}"),
+    }
+}
+
+/// Begins with a capital, ends with a full stop.
+fn sentence(text: &str) -> String {
+    let mut text = text.to_owned();
+    if !text.ends_with(['.', '?', ':']) {
+        text.push('.');
+    }
+    let first = text.chars().next();
+    match first {
+        // A name keeps its spelling.
+        Some(it) if it.is_lowercase() && !text.split(' ').next().unwrap_or("").contains(['_', '/', '(', '.']) => {
+            it.to_uppercase().collect::<String>() + &text[it.len_utf8()..]
+        }
+        _ => text,
+    }
+}
+
+/// One line: rules that could not be asked, those with the same reason together.
+pub fn not_checked(report: &Report, out: &Output) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (rule, why) in &report.diagnosis.not_checked {
+        match reasons.iter_mut().find(|it| it.0 == why) {
+            Some(it) => it.1.push(rule),
+            None => reasons.push((why, vec![rule])),
+        }
+    }
+    if reasons.is_empty() {
+        return String::new();
+    }
+    let parts: Vec<String> =
+        reasons.iter().map(|(why, rules)| format!("{} ({why})", rules.join(", "))).collect();
+    format!("\n{}", wrap(&format!("Not checked: {}", parts.join("; ")), out.width, " "))
+}
+
+pub fn markdown(report: &Report) -> String {
+    let mut text = String::new();
+    for (at, cause) in report.diagnosis.causes.iter().enumerate() {
+        let finding = &cause.finding;
+        let gain = gain_in_words(finding);
+        let _ = write!(text, "\n## {}. `{}`: {gain}\n\n", at + 1, cause.rule);
+        let _ = writeln!(text, "{}", sentence(&finding.title));
+        for evidence in &finding.evidence {
+            let _ = writeln!(text, "\n- {}", evidence.text);
+        }
+        for fix in &finding.fix {
+            match &fix.edit {
+                Some(edit) => {
+                    let _ = writeln!(text, "\n{}:\n\n```python\n{edit}\n```", sentence(&fix.text).trim_end_matches('.'));
+                }
+                None => {
+                    let _ = writeln!(text, "\n{}", sentence(&fix.text));
+                }
+            }
+        }
+    }
+    text
+}
+
+pub fn as_json(report: &Report) -> Value {
+    report
+        .diagnosis
+        .causes
+        .iter()
+        .map(|cause| {
+            let mut value = finding_json(cause.rule, &cause.finding);
+            let symptoms = cause.symptoms.iter().map(|it| finding_json(it.0, &it.1));
+            value["symptoms"] = symptoms.collect();
+            value
+        })
+        .collect()
+}
+
+fn finding_json(rule: &str, it: &Finding) -> Value {
+    let evidence: Vec<Value> = it
+        .evidence
+        .iter()
+        .map(|it| {
+            let events: Vec<u32> = it.events.iter().map(|it| it.0).collect();
+            json!({"text": it.text, "table": it.table, "rows": it.rows, "events": events})
+        })
+        .collect();
+    let fix: Vec<Value> =
+        it.fix.iter().map(|it| json!({"text": it.text, "edit": it.edit})).collect();
+    json!({
+        "rule": rule,
+        "severity": it.severity.name(),
+        "title": it.title,
+        "cost_ms_per_step": ms(it.cost),
+        "speedup_if_fixed": it.gain.map(|it| it.speedup),
+        "speedup_low": it.gain.map(|it| it.low),
+        "speedup_high": it.gain.map(|it| it.high),
+        "confidence": it.confidence,
+        "evidence": evidence,
+        "fix": fix,
+    })
+}

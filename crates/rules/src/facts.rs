@@ -1,0 +1,116 @@
+//! What nearly every rule asks first: how long a step is and where it goes.
+
+use analyses::Tables;
+use analyses::op_time::OpTime;
+use analyses::step::median;
+use analyses::step_time::{CATEGORIES, StepTime};
+use trace::{Dur, OpKind};
+
+/// The mean step, over all that count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    pub n_steps: usize,
+    pub step: Dur,
+    pub median: Dur,
+    /// In the order of the contract.
+    categories: [Dur; CATEGORIES.len()],
+    /// Whether an accelerator computes.
+    pub on_device: bool,
+}
+
+/// `None` where no steps could be told apart.
+pub fn facts(tables: &Tables) -> Option<Facts> {
+    let rows = tables.get::<StepTime>();
+    let rows: Vec<&StepTime> = rows.iter().filter(|it| it.counts).collect();
+    let n = i128::try_from(rows.len()).ok().filter(|&it| it > 0)?;
+    let mean = |of: fn(&StepTime) -> i64| {
+        Dur((rows.iter().map(|it| i128::from(of(it))).sum::<i128>() / n) as i64)
+    };
+    let mut durs: Vec<i64> = rows.iter().map(|it| it.dur_ps).collect();
+    Some(Facts {
+        n_steps: rows.len(),
+        step: mean(|it| it.dur_ps),
+        median: Dur(median(&mut durs)?),
+        categories: CATEGORIES.map(|it| mean(it.1)),
+        on_device: rows.iter().any(|it| it.device != "cpu"),
+    })
+}
+
+/// Why a rule that looks at steps cannot look.
+pub const NO_STEPS: &str = "no steps could be told apart";
+
+impl Facts {
+    /// Time of the mean step in a category.
+    pub fn of(&self, category: &str) -> Dur {
+        let at = CATEGORIES.iter().position(|it| it.0 == category);
+        at.map_or(Dur(0), |it| self.categories[it])
+    }
+
+    pub fn share(&self, category: &str) -> f64 {
+        self.share_of(self.of(category))
+    }
+
+    pub fn share_of(&self, time: Dur) -> f64 {
+        time.0 as f64 / self.step.0.max(1) as f64
+    }
+}
+
+/// An op that computes, on the side that does the computing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Op {
+    /// Its row in `op_time`.
+    pub row: usize,
+    pub name: String,
+    pub op_type: String,
+    pub count: i64,
+    pub own: Dur,
+    /// Of all computing ops' time on its side.
+    pub share: f64,
+}
+
+impl Op {
+    /// Computing ops, longest first.
+    pub fn all(tables: &Tables) -> Vec<Op> {
+        let rows = tables.get::<OpTime>();
+        let side = if rows.iter().any(|it| it.side == "device") { "device" } else { "host" };
+        let mut ops: Vec<Op> = rows
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.side == side && it.family != "tf.data")
+            .filter(|(_, it)| {
+                let kind = OpKind::of_type(it.op_type.as_deref().unwrap_or(""));
+                side == "device" || matches!(kind, OpKind::Op | OpKind::Program)
+            })
+            .map(|(row, it)| Op {
+                row,
+                name: it.name.clone(),
+                op_type: it.op_type.clone().unwrap_or_default(),
+                count: it.count,
+                own: Dur(it.self_ps),
+                share: 0.0,
+            })
+            .collect();
+        let all: f64 = ops.iter().map(|it| it.own.0 as f64).sum();
+        for op in &mut ops {
+            op.share = op.own.0 as f64 / all.max(1.0);
+        }
+        ops.sort_by(|a, b| b.own.cmp(&a.own).then_with(|| a.name.cmp(&b.name)));
+        ops
+    }
+
+    /// `scope/name (Type)`, without what the framework puts in front.
+    pub fn label(&self) -> String {
+        let name = self.name.trim_start_matches("StatefulPartitionedCall/");
+        if self.op_type.is_empty() || name.ends_with(&self.op_type) {
+            name.to_owned()
+        } else {
+            format!("{name} ({})", self.op_type)
+        }
+    }
+}
+
+/// A share, as a person says it.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}

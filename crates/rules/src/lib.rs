@@ -1,0 +1,385 @@
+//! Tables in, findings out: one file per problem, each a documented question with three answers.
+//!
+//! ```text
+//! tables ──check──▶ Found | Clear | Unknown ──diagnose──▶ findings by cost, symptoms below causes
+//! ```
+//!
+//! Rules do no I/O and print nothing: same trace, same verdict. What a rule's doc says is what
+//! `strobe explain` prints.
+
+mod facts;
+pub mod testing;
+
+use analyses::Tables;
+use analyses::what_if::WhatIf;
+use trace::{Dur, EventId};
+
+pub use facts::{Facts, Op, facts};
+
+/// What a rule is called and what it says of itself. Written by `rule!`.
+pub trait Documented {
+    fn name(&self) -> &'static str;
+    fn doc(&self) -> &'static str;
+}
+
+/// A question asked of every trace, and how to answer it.
+pub trait Rule: Documented + Sync {
+    fn check(&self, tables: &Tables) -> Verdict;
+
+    /// Worth saying only where nothing else is: the good end.
+    fn is_good_end(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    Found(Box<Finding>),
+    Clear,
+    /// The trace lacks what the rule needs; says what.
+    Unknown(String),
+}
+
+impl Verdict {
+    pub fn unknown(why: impl Into<String>) -> Verdict {
+        Verdict::Unknown(why.into())
+    }
+}
+
+/// A problem: what it costs, how it shows, what to change, what that wins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// One sentence, with the user's own names.
+    pub title: String,
+    /// Time of a mean step that the problem holds.
+    pub cost: Dur,
+    pub severity: Severity,
+    /// How sure, 0 to 1.
+    pub confidence: f64,
+    /// What the first fix wins; absent where no model can say.
+    pub gain: Option<Gain>,
+    pub evidence: Vec<Evidence>,
+    /// The most worthwhile first.
+    pub fix: Vec<Fix>,
+    /// Rules that, where they find something, are this one's cause.
+    pub symptom_of: Vec<&'static str>,
+}
+
+impl Finding {
+    /// A finding whose severity follows from its cost.
+    pub fn new(title: impl Into<String>, cost: Dur, step: Dur) -> Finding {
+        Finding {
+            title: title.into(),
+            cost,
+            severity: Severity::of(cost, step),
+            confidence: 0.9,
+            gain: None,
+            evidence: Vec::new(),
+            fix: Vec::new(),
+            symptom_of: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn severity(self, severity: Severity) -> Finding {
+        Finding { severity, ..self }
+    }
+
+    #[must_use]
+    pub fn confidence(self, confidence: f64) -> Finding {
+        Finding { confidence, ..self }
+    }
+
+    #[must_use]
+    pub fn gain(self, gain: Option<Gain>) -> Finding {
+        Finding { gain, ..self }
+    }
+
+    #[must_use]
+    pub fn evidence(mut self, evidence: Evidence) -> Finding {
+        self.evidence.push(evidence);
+        self
+    }
+
+    /// Advice in words.
+    #[must_use]
+    pub fn fix(mut self, text: impl Into<String>) -> Finding {
+        self.fix.push(Fix { text: text.into(), edit: None });
+        self
+    }
+
+    /// Advice as the edit itself.
+    #[must_use]
+    pub fn edit(mut self, text: impl Into<String>, edit: impl Into<String>) -> Finding {
+        self.fix.push(Fix { text: text.into(), edit: Some(edit.into()) });
+        self
+    }
+
+    #[must_use]
+    pub fn symptom_of(mut self, causes: &[&'static str]) -> Finding {
+        self.symptom_of.extend(causes);
+        self
+    }
+
+    pub fn found(self) -> Verdict {
+        Verdict::Found(Box::new(self))
+    }
+}
+
+/// How much a problem matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Low,
+    Medium,
+    High,
+}
+
+/// Below this share of the step nothing is said: run-to-run noise on a quiet machine is as large.
+pub const WORTH_SAYING: f64 = 0.03;
+/// Below this share the fix often costs more than it wins; the vendor's own tool also uses 10 %.
+pub const WORTH_FIXING: f64 = 0.10;
+/// A quarter of the step is felt by everybody who waits for the run.
+const SEVERE: f64 = 0.25;
+
+impl Severity {
+    pub fn of(cost: Dur, step: Dur) -> Severity {
+        match cost.0 as f64 / step.0.max(1) as f64 {
+            share if share >= SEVERE => Severity::High,
+            share if share >= WORTH_FIXING => Severity::Medium,
+            _ => Severity::Low,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Low => "low",
+            Severity::Medium => "medium",
+            Severity::High => "high",
+        }
+    }
+}
+
+/// Old step time over predicted new step time: a promise, with its range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gain {
+    pub speedup: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// How much of what a fix takes away may stay: moving work elsewhere leaves a little behind.
+const LEFT_BEHIND: f64 = 0.10;
+/// How much shorter the rest of the step may be without a profiler, which slows what it records.
+const PROFILED: f64 = 0.10;
+
+impl Gain {
+    /// What a change of the table `what_if` wins; absent where it predicts nothing.
+    pub fn of_change(tables: &Tables, change: &str) -> Option<Gain> {
+        let rows = tables.get::<WhatIf>();
+        let row = rows.iter().find(|it| it.change == change)?;
+        Some(Gain::of_times(row.step_ps, row.new_step_ps))
+    }
+
+    /// From a step time to another, both as profiled.
+    pub fn of_times(old_ps: i64, new_ps: i64) -> Gain {
+        let (old, new) = (old_ps as f64, new_ps.max(1) as f64);
+        let taken = (old - new).max(0.0);
+        let profiled = new * PROFILED;
+        Gain {
+            speedup: old / new,
+            low: old / (new + taken * LEFT_BEHIND),
+            high: (old - profiled) / (new - profiled),
+        }
+    }
+}
+
+/// Something seen that a person can open: a sentence, rows of a table, events.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Evidence {
+    pub text: String,
+    pub table: Option<&'static str>,
+    pub rows: Vec<usize>,
+    pub events: Vec<EventId>,
+}
+
+impl Evidence {
+    pub fn text(text: impl Into<String>) -> Evidence {
+        Evidence { text: text.into(), ..Evidence::default() }
+    }
+
+    #[must_use]
+    pub fn rows(self, table: &'static str, rows: Vec<usize>) -> Evidence {
+        Evidence { table: Some(table), rows, ..self }
+    }
+
+    #[must_use]
+    pub fn events(self, events: Vec<EventId>) -> Evidence {
+        Evidence { events, ..self }
+    }
+}
+
+/// What to do, and where it can be written, the code to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fix {
+    pub text: String,
+    pub edit: Option<String>,
+}
+
+/// Declares a rule, lifting its doc comment into data.
+macro_rules! rule {
+    (
+        $(#[doc = $doc:literal])*
+        pub struct $rule:ident = $name:literal;
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Debug)]
+        pub struct $rule;
+
+        impl $crate::Documented for $rule {
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn doc(&self) -> &'static str {
+                concat!($($doc, "\n",)*)
+            }
+        }
+    };
+}
+
+/// Every rule. The list is the `mod` line and the registration.
+macro_rules! registry {
+    ($($module:ident :: $rule:ident),* $(,)?) => {
+        $(pub mod $module;)*
+        pub static ALL: &[&dyn Rule] = &[$(&$module::$rule),*];
+    };
+}
+
+registry![compute_bound::ComputeBound, python_overhead::PythonOverhead];
+
+pub fn find(name: &str) -> Option<&'static dyn Rule> {
+    ALL.iter().copied().find(|it| it.name() == name)
+}
+
+/// What all rules say of a trace.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Diagnosis {
+    /// Causes, the most costly first.
+    pub causes: Vec<Cause>,
+    /// Rules that could not be asked, and why.
+    pub not_checked: Vec<(&'static str, String)>,
+}
+
+/// A finding, and others that follow from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cause {
+    pub rule: &'static str,
+    pub finding: Finding,
+    pub symptoms: Vec<(&'static str, Finding)>,
+}
+
+/// Asks every rule.
+pub fn diagnose(tables: &Tables) -> Diagnosis {
+    diagnose_by(ALL, tables)
+}
+
+fn diagnose_by(rules: &[&'static dyn Rule], tables: &Tables) -> Diagnosis {
+    let mut found: Vec<(&'static dyn Rule, Finding)> = Vec::new();
+    let mut not_checked = Vec::new();
+    for &rule in rules {
+        match rule.check(tables) {
+            Verdict::Found(finding) => found.push((rule, *finding)),
+            Verdict::Clear => (),
+            Verdict::Unknown(why) => not_checked.push((rule.name(), why)),
+        }
+    }
+    let problem = |it: &(&dyn Rule, Finding)| !it.0.is_good_end() && it.1.severity > Severity::Low;
+    if found.iter().any(problem) {
+        found.retain(|it| !it.0.is_good_end());
+    }
+    found.sort_by_key(|it| std::cmp::Reverse(it.1.cost));
+    Diagnosis { causes: hang_symptoms(found), not_checked }
+}
+
+/// Puts each symptom below the most costly of its causes.
+fn hang_symptoms(found: Vec<(&'static dyn Rule, Finding)>) -> Vec<Cause> {
+    let names: Vec<&'static str> = found.iter().map(|it| it.0.name()).collect();
+    let cause_of = |it: &Finding| names.iter().copied().find(|name| it.symptom_of.contains(name));
+    let (mut causes, mut symptoms) = (Vec::new(), Vec::new());
+    for (rule, finding) in found {
+        match cause_of(&finding).filter(|&it| it != rule.name()) {
+            Some(cause) => symptoms.push((cause, rule.name(), finding)),
+            None => causes.push(Cause { rule: rule.name(), finding, symptoms: Vec::new() }),
+        }
+    }
+    for (cause, rule, finding) in symptoms {
+        // A symptom of a symptom belongs to the same cause: it is said once, on its own, only
+        // where that cause is itself below another.
+        match causes.iter_mut().find(|it| it.rule == cause || it.has_symptom(cause)) {
+            Some(it) => it.symptoms.push((rule, finding)),
+            None => causes.push(Cause { rule, finding, symptoms: Vec::new() }),
+        }
+    }
+    // A cause costs at least what its symptom does: it takes the place that gives it.
+    causes.sort_by_key(|it| std::cmp::Reverse(it.cost()));
+    causes
+}
+
+impl Cause {
+    fn has_symptom(&self, rule: &str) -> bool {
+        self.symptoms.iter().any(|it| it.0 == rule)
+    }
+
+    fn cost(&self) -> Dur {
+        self.finding.cost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALL, Dur, Finding, Severity, hang_symptoms};
+
+    #[test]
+    fn every_file_is_registered() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|it| it.unwrap().path())
+            .filter(|it| it.extension().is_some())
+            .map(|it| it.file_stem().unwrap().to_string_lossy().replace('_', "-"))
+            .filter(|it| !["lib", "facts", "testing"].contains(&it.as_str()))
+            .collect();
+        files.sort();
+        let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();
+        names.sort_unstable();
+        assert_eq!(files, names);
+    }
+
+    #[test]
+    fn every_rule_says_how_it_shows_what_to_do_and_when_it_is_wrong() {
+        for rule in ALL {
+            for section in ["## Evidence", "## Fix", "## When it is wrong"] {
+                assert!(rule.doc().contains(section), "{} lacks {section}", rule.name());
+            }
+        }
+    }
+
+    #[test]
+    fn severity_follows_from_the_share_of_the_step() {
+        let of = |cost| Severity::of(Dur(cost), Dur(100));
+        assert_eq!([of(9), of(10), of(25)], [Severity::Low, Severity::Medium, Severity::High]);
+    }
+
+    #[test]
+    fn a_symptom_hangs_below_its_cause() {
+        let [a, b] = [ALL[0], ALL[1]];
+        let symptom = Finding::new("a", Dur(9), Dur(10)).symptom_of(&[b.name()]);
+        let cause = Finding::new("b", Dur(8), Dur(10));
+        let causes = hang_symptoms(vec![(a, symptom.clone()), (b, cause)]);
+        assert_eq!(causes.len(), 1);
+        assert_eq!(causes[0].rule, b.name());
+        assert_eq!(causes[0].symptoms, [(a.name(), symptom.clone())]);
+        let alone = hang_symptoms(vec![(a, symptom)]);
+        assert_eq!(alone[0].rule, a.name(), "without its cause it stands for itself");
+    }
+}
