@@ -8,7 +8,9 @@ mod occupancy;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
-use trace::{FactValue, KernelShape, OpKind, StrId, Trace, TrackId, TrackKind};
+use trace::{
+    Detail, EventId, FactValue, KernelShape, OpKind, StrId, Trace, TrackId, TrackKind,
+};
 
 use self::occupancy::occupancy;
 use crate::{Analysis, Tables};
@@ -98,6 +100,19 @@ pub fn capability(trace: &Trace, device: TrackId) -> Option<(i64, i64)> {
     }
 }
 
+/// The op that a kernel or copy works for, as this table names it; its own name where none is
+/// known.
+pub fn op_of(trace: &Trace, event: EventId) -> &str {
+    op_in(trace, trace.detail(event)).unwrap_or_else(|| trace.name(event))
+}
+
+fn op_in<'a>(trace: &'a Trace, detail: &Detail) -> Option<&'a str> {
+    let op = detail.op.map(|it| trace.text(it)).filter(|it| *it != "XlaModule:");
+    // The type after the colon is in `op_time`.
+    let op = op.map(|it| it.split_once(':').map_or(it, |it| it.0));
+    op.or_else(|| detail.hlo_op.map(|it| trace.text(it)))
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Sum {
     count: i64,
@@ -152,10 +167,7 @@ impl<'a> Key<'a> {
         capability: Option<(i64, i64)>,
     ) -> Key<'a> {
         let detail = &trace.details[detail as usize];
-        let op = detail.op.map(|it| trace.text(it)).filter(|it| *it != "XlaModule:");
-        let hlo_op = || detail.hlo_op.map(|it| trace.text(it));
-        // The type after the colon is in `op_time`.
-        let op = op.map(|it| it.split_once(':').map_or(it, |it| it.0)).or_else(hlo_op);
+        let op = op_in(trace, detail);
         Key { name: trace.text(name), op, shape: detail.kernel.map(plausible), capability }
     }
 

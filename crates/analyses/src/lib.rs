@@ -3,6 +3,7 @@
 //! Tables hold raw integers with units in their names; only outlets format. No analysis asks
 //! which format a trace came from.
 
+pub mod replay;
 pub mod span;
 
 use std::any::{Any, TypeId};
@@ -224,6 +225,7 @@ macro_rules! registry {
 
 registry![
     copy::Copy,
+    critical_path::CriticalPath,
     device_use::DeviceUse,
     host_thread::HostThread,
     kernel_time::KernelTime,
@@ -251,7 +253,7 @@ mod tests {
             .map(|it| it.unwrap().path())
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
-            .filter(|it| !["lib", "span", "testing"].contains(&it.as_str()))
+            .filter(|it| !["lib", "replay", "span", "testing"].contains(&it.as_str()))
             .collect();
         files.sort();
         let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();

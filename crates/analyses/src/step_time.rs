@@ -17,7 +17,7 @@ use trace::{EdgeKind, EventId, OpKind, Trace, TrackId, TrackKind};
 
 use crate::span::{Span, covered, intersect, subtract, union};
 use crate::step::{Step, is_pipeline_thread, median};
-use crate::{Analysis, Tables};
+use crate::{Analysis, Model, Tables};
 
 table! {
     /// Where the time of each training step went, on each device.
@@ -79,23 +79,21 @@ impl Analysis for StepTime {
     fn run(tables: &Tables) -> Vec<StepTime> {
         let trace = tables.trace();
         let steps = tables.get::<Step>();
+        let times = tables.model::<HostTimes>();
         let mut rows = Vec::new();
         for host in trace.tracks_of(TrackKind::Host) {
             let name = trace.track_name(host);
             let steps: Vec<&Step> = steps.iter().filter(|it| it.host == name).collect();
-            if steps.is_empty() {
-                continue;
-            }
+            let Some(doing) = times.of(host) else { continue };
             let mut devices = busy_devices(trace, host);
             // A device does something in nearly every step. Only a broken file has many more
             // pairs of both than events, and a table of all pairs would outgrow it.
             devices.truncate((trace.events.len() / steps.len()).max(16));
-            let doing = HostTime::of(trace, host, TrackId(steps[0].track as u32));
             let first = rows.len();
             let of_devices: Vec<(&str, Shares)> = if devices.is_empty() {
-                vec![("cpu", Shares::new(DeviceTime::on_host(trace, host), &doing))]
+                vec![("cpu", Shares::new(DeviceTime::on_host(trace, host), doing))]
             } else {
-                let shares = |it: TrackId| Shares::new(DeviceTime::on_device(trace, it), &doing);
+                let shares = |it: TrackId| Shares::new(DeviceTime::on_device(trace, it), doing);
                 devices.par_iter().map(|&it| (trace.track_name(it), shares(it))).collect()
             };
             for step in &steps {
@@ -173,7 +171,7 @@ impl DeviceTime {
     }
 
     /// Ops that run on a host without accelerator, except those that make input.
-    fn on_host(trace: &Trace, host: TrackId) -> DeviceTime {
+    pub fn on_host(trace: &Trace, host: TrackId) -> DeviceTime {
         let input_work = input_functions(trace);
         let tracks: Vec<TrackId> = trace
             .tracks_of(TrackKind::Thread)
@@ -311,14 +309,42 @@ enum Doing {
     Unknown,
 }
 
+/// What the driving thread of each host with steps did, for all tables that ask.
+#[derive(Debug, Default)]
+pub struct HostTimes(Vec<(TrackId, HostTime)>);
+
+impl Model for HostTimes {
+    fn build(tables: &Tables) -> HostTimes {
+        let trace = tables.trace();
+        let steps = tables.get::<Step>();
+        let mut times = Vec::new();
+        for host in trace.tracks_of(TrackKind::Host) {
+            let name = trace.track_name(host);
+            if let Some(step) = steps.iter().find(|it| it.host == name) {
+                times.push((host, HostTime::of(trace, host, TrackId(step.track as u32))));
+            }
+        }
+        HostTimes(times)
+    }
+}
+
+impl HostTimes {
+    /// `None` for a host without steps.
+    pub fn of(&self, host: TrackId) -> Option<&HostTime> {
+        self.0.iter().find(|it| it.0 == host).map(|it| &it.1)
+    }
+}
+
 /// The driving thread's time, cut by what it did: disjoint sets.
-#[derive(Default)]
-struct HostTime {
-    input: Vec<Span>,
-    compile: Vec<Span>,
-    output: Vec<Span>,
-    runtime: Vec<Span>,
-    python: Vec<Span>,
+#[derive(Debug, Default)]
+pub struct HostTime {
+    /// `None` where nobody drives, as for a device alone.
+    pub driver: Option<TrackId>,
+    pub input: Vec<Span>,
+    pub compile: Vec<Span>,
+    pub output: Vec<Span>,
+    pub runtime: Vec<Span>,
+    pub python: Vec<Span>,
 }
 
 impl HostTime {
@@ -335,7 +361,7 @@ impl HostTime {
         let Some(driver) = driver else {
             return HostTime::default();
         };
-        let mut time = driven(trace, driver);
+        let mut time = HostTime { driver: Some(driver), ..driven(trace, driver) };
         // While the driving thread waits inside a call, others show what it waits for.
         let others = Others::of(trace, host, driver);
         // Python holds the step only while nothing of the framework runs. Where calls of this
@@ -422,7 +448,7 @@ fn driven(trace: &Trace, track: TrackId) -> HostTime {
     // Beyond the last event the thread is where it was before the first: outside any call.
     emit(base, at, i64::MAX / 4);
     let [input, compile, output, runtime, python, _unknown] = sets;
-    HostTime { input, compile, output, runtime, python }
+    HostTime { driver: None, input, compile, output, runtime, python }
 }
 
 fn doing_in(trace: &Trace, row: usize, kind: OpKind, around: Doing) -> Doing {

@@ -8,6 +8,8 @@
 //! `strobe explain` prints.
 
 mod facts;
+mod gpu;
+mod launches;
 pub mod testing;
 
 use analyses::Tables;
@@ -255,7 +257,23 @@ macro_rules! registry {
     };
 }
 
-registry![compute_bound::ComputeBound, python_overhead::PythonOverhead];
+registry![
+    clock_throttled::ClockThrottled,
+    compute_bound::ComputeBound,
+    cpu_contention::CpuContention,
+    exposed_collective::ExposedCollective,
+    fp32_only::Fp32Only,
+    low_occupancy::LowOccupancy,
+    no_tensor_cores::NoTensorCores,
+    profiler_overhead::ProfilerOverhead,
+    python_overhead::PythonOverhead,
+    small_batch::SmallBatch,
+    straggler::Straggler,
+    sync_stall::SyncStall,
+    tiny_ops::TinyOps,
+    transfer_bound::TransferBound,
+    uncoalesced_access::UncoalescedAccess,
+];
 
 pub fn find(name: &str) -> Option<&'static dyn Rule> {
     ALL.iter().copied().find(|it| it.name() == name)
@@ -347,7 +365,7 @@ mod tests {
             .map(|it| it.unwrap().path())
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().replace('_', "-"))
-            .filter(|it| !["lib", "facts", "testing"].contains(&it.as_str()))
+            .filter(|it| !["lib", "facts", "gpu", "launches", "testing"].contains(&it.as_str()))
             .collect();
         files.sort();
         let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use analyses::Tables;
 use trace::testing::draw;
+use trace::{Dur, FactValue, NumberKey, Time, TraceBuilder, TrackKind};
 
 use crate::{Finding, Rule, Verdict};
 
@@ -28,4 +29,25 @@ pub fn missing(rule: &dyn Rule, picture: &str) -> String {
         Verdict::Unknown(why) => why,
         other => panic!("{} says {other:?}", rule.name()),
     }
+}
+
+/// The verdict on three idle steps beside which a counter was sampled, on a machine of two cores.
+pub fn sampled(rule: &dyn Rule, counter: &str, values: &[f64]) -> Verdict {
+    let mut out = TraceBuilder::new();
+    let host = out.track(None, TrackKind::Host, "drawn");
+    out.fact(host, "cpu_count", FactValue::Int(2));
+    let process = out.track(Some(host), TrackKind::Process, "host");
+    let thread = out.track(Some(process), TrackKind::Thread, "python");
+    let gpu = out.track(Some(host), TrackKind::Device, "gpu0");
+    let stream = out.track(Some(gpu), TrackKind::Stream, "s");
+    for step in 0..4 {
+        let event = out.event(thread, "train", Time(step * 1000), Dur(1000));
+        out.number(event, NumberKey::Step, step);
+        out.event(stream, "k", Time(step * 1000), Dur(800));
+    }
+    let track = out.track(Some(host), TrackKind::Counter, counter);
+    for (at, &value) in (0..).zip(values) {
+        out.counter(track, Time(at * 500), value);
+    }
+    rule.check(&Tables::new(Arc::new(out.finish())))
 }

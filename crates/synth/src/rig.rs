@@ -20,6 +20,9 @@ const LAUNCH_US: u64 = 4;
 pub(crate) const HOST_LINE_NS: i64 = 1_000_000;
 pub(crate) const DEVICE_LINE_NS: i64 = 1_500_000;
 
+/// Of 256 threads, four blocks fit on each of 108 multiprocessors at half occupancy: four waves.
+pub(crate) const WHOLE_WAVES: u64 = 1728;
+
 /// Whose collector wrote the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -37,8 +40,18 @@ pub(crate) struct Kernel {
     pub(crate) op: &'static str,
 }
 
-pub(crate) const GEMM: Kernel =
+/// On tensor cores, in 16 bits: nothing is wrong with it.
+pub(crate) const GEMM: Kernel = Kernel {
+    name: "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn",
+    op: "model/dense/MatMul:MatMul",
+};
+/// In single precision, on ordinary units.
+pub(crate) const SGEMM: Kernel =
     Kernel { name: "ampere_sgemm_128x64_nn", op: "model/dense/MatMul:MatMul" };
+pub(crate) const SOFTMAX: Kernel = Kernel {
+    name: "void softmax_warp_forward<float, float, float, 10, true>(float*, float const*, int)",
+    op: "model/softmax/Softmax:Softmax",
+};
 pub(crate) const CONV: Kernel = Kernel {
     name: "sm80_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16",
     op: "model/conv2d/Conv2D:Conv2D",
@@ -66,6 +79,8 @@ pub(crate) struct Rig {
     launch_thread: LineId,
     launch_us: u64,
     correlation: u64,
+    /// Blocks of each kernel. By default four whole waves on the device.
+    pub(crate) grid: u64,
     /// The host's clock zero, seen from the cluster's.
     pub(crate) began_us: u64,
 }
@@ -85,6 +100,7 @@ impl Rig {
             launch_thread: python,
             launch_us: 0,
             correlation: 100,
+            grid: WHOLE_WAVES,
             began_us: 0,
         }
     }
@@ -171,9 +187,10 @@ impl Rig {
                 ("tf_op", text(kernel.op)),
                 (
                     "kernel_details",
-                    text(
-                        "regs:32 static_shared:0 dynamic_shared:8192 grid:16,1,1 block:256,1,1 occ_pct:50",
-                    ),
+                    text(format!(
+                        "regs:32 static_shared:0 dynamic_shared:8192 grid:{},1,1 block:256,1,1 occ_pct:50",
+                        self.grid
+                    )),
                 ),
             ],
             Dialect::Nvidia2020 => vec![
@@ -190,7 +207,7 @@ impl Rig {
                 ("program_id", Value::U64(11)),
                 (
                     "kernel_details",
-                    text(" grid:16,1,1 block:256,1,1 private_mem:0 group_mem:8192 occ_pct:50"),
+                    text(" grid:1728,1,1 block:256,1,1 private_mem:0 group_mem:8192 occ_pct:50"),
                 ),
             ],
         };
@@ -260,6 +277,27 @@ impl Rig {
         let stats = [("correlation_id", Value::U64(correlation)), ("memcpy_details", details)];
         self.device(gpu, stream, name, at_us, dur_us, &stats);
         self.ledger.copy(direction, n_bytes, dur_us);
+    }
+
+    /// A copy from pageable memory whose call returns when it is done.
+    pub(crate) fn blocking_copy(
+        &mut self,
+        gpu: usize,
+        stream: LineId,
+        n_bytes: u64,
+        call: (u64, u64),
+        copy: (u64, u64),
+    ) {
+        self.correlation += 1;
+        let correlation = ("correlation_id", Value::U64(self.correlation));
+        let device = ("device_id", Value::I64(gpu as i64));
+        self.host("cuMemcpyHtoD_v2", call.0, call.1, &[correlation, device]);
+        let details =
+            format!("kind_src:pageable kind_dst:device size:{n_bytes} dest:{gpu} async:0");
+        let stats =
+            [("correlation_id", Value::U64(self.correlation)), ("memcpy_details", text(details))];
+        self.device(gpu, stream, "MemcpyH2D", copy.0, copy.1, &stats);
+        self.ledger.copy(Direction::HostToDevice, n_bytes, copy.1);
     }
 
     pub(crate) fn memset(

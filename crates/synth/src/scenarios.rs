@@ -4,6 +4,7 @@
 //! no successor to end it, though it is written out like the others.
 //! Times are microseconds from the start of the step.
 
+mod accelerators;
 mod causes;
 mod dialects;
 mod tpu;
@@ -55,6 +56,15 @@ pub fn scenarios() -> Vec<Scenario> {
         causes::checkpoint(),
         causes::warmup(),
         dialects::odd_encodings(),
+        accelerators::well_tuned(),
+        accelerators::transfer_bound(),
+        accelerators::exposed_collective(),
+        accelerators::straggler(),
+        accelerators::sync_stall(),
+        accelerators::tiny_ops(),
+        accelerators::small_batch(),
+        accelerators::no_tensor_cores(),
+        accelerators::low_occupancy(),
     ]
 }
 

@@ -137,6 +137,10 @@ pub struct Truth {
     pub memsets: u64,
     /// Something but an infeed runs on the device, on whatever stream; mean over devices.
     pub busy_ms_per_step: f64,
+    /// What is wrong, by the name of the rule that must say it first; empty in a healthy run.
+    pub first_finding: Option<&'static str>,
+    /// How long a step would be with that repaired and nothing else, where that is known.
+    pub fixed_step_ms: Option<f64>,
 }
 
 impl Truth {
@@ -149,7 +153,7 @@ impl Truth {
             json!({"direction": it.direction.name(), "count": it.count, "bytes": it.bytes,
                    "total_ns": it.total_ns})
         });
-        json!({
+        let mut truth = json!({
             "steps": self.steps,
             "warmup_steps": self.warmup_steps,
             "step_ms": self.step_ms,
@@ -163,7 +167,14 @@ impl Truth {
             "copies": copies.collect::<Vec<_>>(),
             "memsets": self.memsets,
             "busy_ms_per_step": self.busy_ms_per_step,
-        })
+        });
+        if let Some(rule) = self.first_finding {
+            truth["first_finding"] = rule.into();
+        }
+        if let Some(ms) = self.fixed_step_ms {
+            truth["fixed_step_ms"] = ms.into();
+        }
+        truth
     }
 }
 
@@ -278,6 +289,8 @@ impl Ledger {
                 .collect(),
             memsets: self.memsets,
             busy_ms_per_step: mean_ms(busy_us, n_steps * n_devices),
+            first_finding: None,
+            fixed_step_ms: None,
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn cuda_graph() -> Scenario {
                 (
                     "kernel_details",
                     text(
-                        "regs:32 static_shared:0 dynamic_shared:8192 grid:16,1,1 block:256,1,1 occ_pct:50",
+                        "regs:32 static_shared:0 dynamic_shared:8192 grid:1728,1,1 block:256,1,1 occ_pct:50",
                     ),
                 ),
             ];

@@ -1,0 +1,90 @@
+//! Says what the length of a step is made of: the chain of things each of which waited for the one
+//! before.
+
+use hashbrown::HashMap;
+
+use crate::kernel_time::op_of;
+use crate::replay::{Change, Replay};
+use crate::{Analysis, Tables};
+
+table! {
+    /// The critical path of the mean step, of runs with a device: only what is on it makes the
+    /// step longer.
+    ///
+    /// The rows add to the mean step. Empty where the steps cannot be replayed to within a tenth
+    /// of what was measured.
+    pub struct CriticalPath = "critical_path" {
+        /// The category, as in `step_time`. Delays from launch to start and from the end of work
+        /// to the end of a wait are runtime.
+        category: &'static str,
+        /// The op, or the kernel or copy where no op is known; null on the host, and for what is
+        /// too small to be named.
+        name: Option<String>,
+        /// Nobody worked: the time from a launch to its start, between two kernels of a queue, or
+        /// from the end of work until a wait for it was over.
+        is_delay: bool,
+        /// How often it is on the path of the replayed steps.
+        count: i64,
+        /// Time of the mean step.
+        per_step_ps: i64,
+        /// Its part of the step, 0 to 1.
+        share: f64,
+    }
+}
+
+/// As many ops and kernels are named.
+const MOST_NAMES: usize = 30;
+
+impl Analysis for CriticalPath {
+    fn run(tables: &Tables) -> Vec<CriticalPath> {
+        let trace = tables.trace();
+        let replay = tables.model::<Replay>();
+        let mut sums: HashMap<(&str, Option<&str>, bool), (i64, i64)> = HashMap::new();
+        let parts = replay.critical_path(&Change::default());
+        for part in &parts {
+            let sum = sums.entry((part.category, part.row.map(|it| op_of(trace, it)), part.is_delay)).or_default();
+            *sum = (sum.0 + 1, sum.1 + part.ps);
+        }
+        let mut rows: Vec<CriticalPath> = parts_to_rows(sums, replay.step_ps());
+        sort(&mut rows);
+        // The small ones together keep the sum right.
+        let small: Vec<CriticalPath> = rows.split_off(rows.len().min(MOST_NAMES));
+        for it in small {
+            let same =
+                |row: &&mut CriticalPath| (row.category, row.is_delay) == (it.category, it.is_delay);
+            match rows.iter_mut().filter(|row| row.name.is_none()).find(same) {
+                Some(row) => {
+                    row.count += it.count;
+                    row.per_step_ps += it.per_step_ps;
+                    row.share += it.share;
+                }
+                None => rows.push(CriticalPath { name: None, ..it }),
+            }
+        }
+        sort(&mut rows);
+        rows
+    }
+}
+
+fn sort(rows: &mut [CriticalPath]) {
+    rows.sort_by(|a, b| {
+        let key = |it: &CriticalPath| (std::cmp::Reverse(it.per_step_ps), it.category, it.name.clone());
+        key(a).cmp(&key(b))
+    });
+}
+
+fn parts_to_rows(
+    sums: HashMap<(&'static str, Option<&str>, bool), (i64, i64)>,
+    step_ps: i64,
+) -> Vec<CriticalPath> {
+    sums.into_iter()
+        .map(|((category, name, is_delay), (count, ps))| CriticalPath {
+            category,
+            name: name.map(str::to_owned),
+            is_delay,
+            count,
+            per_step_ps: ps,
+            share: ps as f64 / step_ps.max(1) as f64,
+        })
+        .collect()
+}

@@ -1,0 +1,102 @@
+//! Communication that no compute hides.
+
+use analyses::Tables;
+use analyses::kernel_time::KernelTime;
+use trace::OpKind;
+
+use crate::facts::{NO_STEPS, facts, percent};
+use crate::gpu::NO_DEVICE;
+use crate::straggler::late;
+use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+
+rule! {
+    /// Devices wait for communication with each other.
+    ///
+    /// ## Evidence
+    /// The time of a step in which a collective or a copy between devices ran and nothing
+    /// computed under it.
+    ///
+    /// ## Fix
+    /// Start reducing while the backward pass still runs (smaller buckets), send less (16-bit
+    /// gradients, accumulation over several batches), give each device more to compute between
+    /// two reductions.
+    ///
+    /// ## When it is wrong
+    /// A collective that waits for a late device looks the same: then `straggler` is the cause.
+    /// With one step in the profile nothing tells a first, slow connection from a usual one.
+    pub struct ExposedCollective = "exposed-collective";
+}
+
+impl Rule for ExposedCollective {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        if !facts.on_device {
+            return Verdict::unknown(NO_DEVICE);
+        }
+        let (cost, share) = (facts.of("collective"), facts.share("collective"));
+        if share < WORTH_SAYING {
+            return Verdict::Clear;
+        }
+        let mut finding = Finding::new(
+            format!("communication holds {cost} of a step, {}, with no compute under it", percent(share)),
+            cost,
+            facts.step,
+        )
+        .gain(Gain::of_change(tables, "without collective"));
+        // Waiting for a late device looks like communication.
+        let late = late(tables, &facts).ok().flatten();
+        if late.is_some_and(|it| it.time.0 * 2 >= cost.0) {
+            finding = finding.symptom_of(&["straggler"]);
+        }
+        let rows = tables.get::<KernelTime>();
+        let collective = |it: &KernelTime| OpKind::on_device(&it.name) == OpKind::Collective;
+        if let Some((row, longest)) = rows.iter().enumerate().find(|it| collective(it.1)) {
+            let name: String = longest.name.chars().take_while(|&it| it != '(').take(60).collect();
+            let (count, mean) = (longest.count, trace::Dur(longest.mean_ps));
+            let text = format!("{name} ran {count} times, {mean} each");
+            finding = finding.evidence(Evidence::text(text).rows("kernel_time", vec![row]));
+        }
+        finding
+            .fix("reduce gradients while the backward pass still runs: smaller buckets, sooner")
+            .fix("send less: 16-bit gradients, or accumulate over several batches before reducing")
+            .found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExposedCollective;
+    use crate::testing::{finding, missing, verdict};
+    use crate::{Severity, Verdict};
+
+    #[test]
+    fn communication_after_compute_is_exposed() {
+        let found = finding(
+            &ExposedCollective,
+            "
+            host/python: train#1 0..100, train#2 100..200, train#3 200..300
+            gpu0/s: k 0..60, ncclAllReduce 60..95, k 100..160, ncclAllReduce 160..195
+            ",
+        );
+        assert_eq!(found.severity, Severity::Medium);
+        assert!(found.evidence[0].text.starts_with("ncclAllReduce ran 2 times"));
+    }
+
+    #[test]
+    fn communication_under_compute_is_clear() {
+        let picture = "
+            host/python: train#1 0..100, train#2 100..200, train#3 200..300
+            gpu0/s1: k 0..90, k 100..190
+            gpu0/s2: ncclAllReduce 20..90, ncclAllReduce 120..190
+            ";
+        assert_eq!(verdict(&ExposedCollective, picture), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_device_it_cannot_know() {
+        let picture = "host/python: train#1 0..100, train#2 100..200, train#3 200..300";
+        assert_eq!(missing(&ExposedCollective, picture), "no accelerator in this profile");
+    }
+}

@@ -1,0 +1,147 @@
+//! So few examples a step that its fixed cost is most of it.
+
+use analyses::Tables;
+use analyses::what_if::WhatIf;
+use hashbrown::HashSet;
+use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace};
+
+use crate::facts::{NO_STEPS, facts, percent};
+use crate::launches::launches;
+use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_FIXING};
+
+rule! {
+    /// The batch is so small that what every step costs anyway is most of the step.
+    ///
+    /// ## Evidence
+    /// The batch, as the input pipeline's stages tell it, and the runtime's time of a step against
+    /// the time that computes; on a GPU, kernels about as short as a launch.
+    ///
+    /// ## Fix
+    /// A larger batch: doubling it halves the fixed cost of an example. Scale the learning rate
+    /// with it. Where the batch must stay, run several steps in one call.
+    ///
+    /// ## When it is wrong
+    /// Where memory or convergence sets the batch. The gain is per example, not per step.
+    pub struct SmallBatch = "small-batch";
+}
+
+/// Keras' default, which nobody chose: what is larger was chosen by somebody.
+const SMALL: u64 = 32;
+/// As for tiny ops: shorter work is not worth a launch.
+const SHORT: Dur = Dur(20_000_000);
+
+impl Rule for SmallBatch {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        let Some((batch, event)) = batch(tables.trace()) else {
+            return Verdict::unknown("the profile does not tell the batch size");
+        };
+        let fixed = facts.of("runtime");
+        // On a CPU the runtime must be more than the math; a device idles for all of it.
+        let short = match facts.on_device {
+            true => launches(tables).is_some_and(|it| it.kernels > 0 && it.typical_kernel <= SHORT),
+            false => fixed >= facts.of("compute"),
+        };
+        if batch > SMALL || !short || facts.share_of(fixed) < WORTH_FIXING {
+            return Verdict::Clear;
+        }
+        // Twice the batch spreads the fixed cost over twice the examples.
+        let rows = tables.get::<WhatIf>();
+        let without = rows.iter().find(|it| it.change == "without runtime");
+        let gain = without
+            .map(|it| Gain::of_times(it.step_ps, it.new_step_ps + (it.step_ps - it.new_step_ps) / 2));
+        Finding::new(
+            format!(
+                "a batch of {batch} is too small: {fixed} of a step, {}, is what every step costs",
+                percent(facts.share_of(fixed))
+            ),
+            Dur(fixed.0 / 2),
+            facts.step,
+        )
+        .confidence(0.7)
+        .gain(gain)
+        .evidence(Evidence::text(format!("the input pipeline makes batches of {batch}")).events(vec![event]))
+        .edit("make the batch larger", format!("ds = ds.batch({})", batch * 2))
+        .edit("or run several steps in one call", "model.compile(..., steps_per_execution=10)")
+        .found()
+    }
+}
+
+/// The batch, told by the outermost stage of the input pipeline that says it.
+fn batch(trace: &Trace) -> Option<(u64, EventId)> {
+    let mut seen: HashSet<StrId> = HashSet::new();
+    let mut found: Option<(usize, u64, EventId)> = None;
+    for row in 0..trace.events.len() {
+        if trace.events.kind[row] != OpKind::InputStage || !seen.insert(trace.events.name[row]) {
+            continue;
+        }
+        let event = EventId(row as u32);
+        let name = trace.name(event);
+        // Stages of many files are many names; the outermost are met first.
+        if seen.len() > 200 || !name.starts_with("Iterator::") || !name.contains("Batch") {
+            continue;
+        }
+        let depth = name.matches("::").count();
+        if let Some(batch) = batch_of(trace, event).filter(|_| found.is_none_or(|it| depth < it.0)) {
+            found = Some((depth, batch, event));
+        }
+    }
+    found.map(|it| (it.1, it.2))
+}
+
+fn batch_of(trace: &Trace, event: EventId) -> Option<u64> {
+    let args = trace.args.of(event);
+    let of = |key: &str| args.iter().find(|it| it.0 == key).map(|it| &it.1);
+    let said = match of("batch_size") {
+        Some(FactValue::Int(it)) => u64::try_from(*it).ok(),
+        Some(FactValue::Text(it)) => it.parse().ok(),
+        _ => None,
+    };
+    // `[128,32,32,3] [128]`: what all components begin with.
+    let shape = || match of("shapes") {
+        Some(FactValue::Text(it)) => {
+            it.split(' ').next()?.trim_matches(['[', ']']).split(',').next()?.parse().ok()
+        }
+        _ => None,
+    };
+    said.or_else(shape).filter(|&it: &u64| it > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SmallBatch;
+    use crate::Verdict;
+    use crate::testing::{finding, missing, verdict};
+
+    fn picture(batch: &str) -> String {
+        format!(
+            "
+            host/python: train#1 0..100, EagerExecute 0..100, train#2 100..200, \
+            EagerExecute 100..200, train#3 200..300, EagerExecute 200..300
+            host/tf_data_iterator: Iterator::Root::BatchV2{{{batch}}} 0..1
+            gpu0/s: k 20..30, k 40..50, k 120..130, k 140..150, k 220..230, k 240..250
+            "
+        )
+    }
+
+    #[test]
+    fn few_examples_and_short_kernels_are_too_few() {
+        let found = finding(&SmallBatch, &picture("batch_size=4"));
+        assert!(found.title.starts_with("a batch of 4 is too small"), "{}", found.title);
+        let shape = finding(&SmallBatch, &picture("shapes=[8,3]"));
+        assert!(shape.title.starts_with("a batch of 8 is too small"), "{}", shape.title);
+    }
+
+    #[test]
+    fn a_large_batch_is_clear() {
+        assert_eq!(verdict(&SmallBatch, &picture("batch_size=256")), Verdict::Clear);
+    }
+
+    #[test]
+    fn where_nothing_tells_the_batch_it_cannot_know() {
+        let why = missing(&SmallBatch, &picture("parallelism=2"));
+        assert_eq!(why, "the profile does not tell the batch size");
+    }
+}

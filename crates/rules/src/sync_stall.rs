@@ -1,0 +1,114 @@
+//! The host waits for the device, so that the device then waits for the host.
+
+use analyses::Tables;
+use analyses::what_if::WhatIf;
+
+use crate::facts::{NO_STEPS, facts, percent};
+use crate::launches::launches;
+use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+
+rule! {
+    /// The host waits for the device in every step, and the device then waits for the host.
+    ///
+    /// ## Evidence
+    /// Waits that saw the device's work finish (`cuStreamSynchronize`, `block_until_ready`, a
+    /// blocking copy as `.numpy()` or `float(loss)` make it), and the time after each in which the
+    /// device had nothing to do until the next work was launched. Without the wait, launches run
+    /// ahead of the device and hide that time.
+    ///
+    /// ## Fix
+    /// Look at results every N steps; keep metrics on the device and fetch them once; fetch the
+    /// loss of the step before.
+    ///
+    /// ## When it is wrong
+    /// A loop that must look at a result before it goes on (early stopping each step, dynamic
+    /// shapes) has to wait. Input, compiling and saving after a wait are not counted here: they
+    /// have rules of their own.
+    pub struct SyncStall = "sync-stall";
+}
+
+/// A wait less often than this is one every N steps, as it should be.
+const EVERY_STEP: f64 = 0.5;
+
+impl Rule for SyncStall {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        let Some(found) = launches(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        if found.waits == 0.0 && !facts.on_device {
+            return Verdict::unknown("no waits for a device in this profile");
+        }
+        let cost = found.after_waits;
+        if found.waits < EVERY_STEP || facts.share_of(cost) < WORTH_SAYING {
+            return Verdict::Clear;
+        }
+        let name = found.wait_name.unwrap_or_default();
+        // Replaying hides all that the host does; input, compiling and saving may need the wait.
+        let rows = tables.get::<WhatIf>();
+        let replayed = rows.iter().find(|it| it.change == "without waits for the device");
+        let hidden = (facts.step.0 - found.hideable.0).max(1);
+        let gain = replayed.map(|it| Gain::of_times(facts.step.0, it.new_step_ps.max(hidden)));
+        Finding::new(
+            format!(
+                "the host waits for the device {:.0} times a step, and the device then idles {cost}, {}",
+                found.waits.max(1.0),
+                percent(facts.share_of(cost))
+            ),
+            cost,
+            facts.step,
+        )
+        .gain(gain)
+        .evidence(
+            Evidence::text(format!("{name}: {:.1} a step, in {} steps", found.waits, found.n_steps))
+                .events(found.wait_events),
+        )
+        .fix("look at the loss and at metrics every N steps: `.numpy()`, `float()` and `print` wait")
+        .fix("keep metrics on the device, and fetch them at the end of the epoch")
+        .found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SyncStall;
+    use crate::testing::{finding, missing, verdict};
+    use crate::{Severity, Verdict};
+
+    #[test]
+    fn a_wait_in_every_step_leaves_the_device_idle() {
+        let found = finding(
+            &SyncStall,
+            "
+            host/python: train#1 0..100, EagerExecute 0..99, cuLaunchKernel@1 40..44, \
+            cuStreamSynchronize 50..70, train#2 100..200, EagerExecute 100..199, \
+            cuLaunchKernel@2 140..144, cuStreamSynchronize 150..170, train#3 200..300, \
+            EagerExecute 200..299, cuLaunchKernel@3 240..244, cuStreamSynchronize 250..270
+            gpu0/s: k@1 45..68, k@2 145..168, k@3 245..268
+            ",
+        );
+        assert_eq!(found.severity, Severity::High);
+        assert!(found.title.contains("1 times a step"), "{}", found.title);
+        assert!(found.evidence[0].text.starts_with("cuStreamSynchronize: 1.0 a step"));
+        // Launched ahead, kernels follow each other as fast as the host launches them.
+        assert!(found.gain.is_some());
+    }
+
+    #[test]
+    fn a_device_that_is_never_idle_is_clear() {
+        let picture = "
+            host/python: train#1 0..100, train#2 100..200, cuStreamSynchronize 150..180, \
+            train#3 200..300
+            gpu0/s: k 0..99, k 99..199, k 199..299
+            ";
+        assert_eq!(verdict(&SyncStall, picture), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_device_or_waits_it_cannot_know() {
+        let picture = "host/python: train#1 0..100, train#2 100..200, train#3 200..300";
+        assert_eq!(missing(&SyncStall, picture), "no waits for a device in this profile");
+    }
+}

@@ -1,0 +1,183 @@
+//! Ops so small that starting them takes longer than they do.
+
+use analyses::Tables;
+use analyses::op_time::OpTime;
+use analyses::step::Step;
+use trace::{Dur, OpKind};
+
+use crate::facts::{Facts, NO_STEPS, facts, percent};
+use crate::launches::launches;
+use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+
+rule! {
+    /// Ops are so small that starting them takes longer than they do.
+    ///
+    /// ## Evidence
+    /// On a GPU: hundreds of kernels a step, each about as short as a launch, with gaps between
+    /// them in which the host prepares the next. On a CPU: a thousand ops or more a step, each a
+    /// few microseconds, with the runtime busy between them.
+    ///
+    /// ## Fix
+    /// Fuse them (`jit_compile=True`), run several steps in one call (`steps_per_execution`),
+    /// replace loops over examples by ops over the batch; on a GPU, record launches as a graph.
+    ///
+    /// ## When it is wrong
+    /// The profiler itself makes a launch and an op longer, by about a microsecond each: of ops
+    /// this small, that is a visible part.
+    pub struct TinyOps = "tiny-ops";
+}
+
+/// Launching takes 5 to 20 µs (the Holistic Trace Analysis guide); shorter work is not worth one.
+const TINY: Dur = Dur(20_000_000);
+/// Fewer kernels than this are no swarm: their launches are lost in the step.
+const MANY_KERNELS: usize = 200;
+/// The runtime of a CPU dispatches an op in a few microseconds: it takes more of them.
+const MANY_OPS: i64 = 1000;
+
+impl Rule for TinyOps {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        if facts.on_device { on_device(tables, &facts) } else { on_host(tables, &facts) }
+    }
+}
+
+fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
+    let Some(found) = launches(tables) else {
+        return Verdict::unknown(NO_STEPS);
+    };
+    let cost = found.between_kernels;
+    let swarm = found.kernels >= MANY_KERNELS && found.typical_kernel <= TINY;
+    if !swarm || facts.share_of(cost) < WORTH_SAYING {
+        return Verdict::Clear;
+    }
+    let (n, typical) = (found.kernels, found.typical_kernel);
+    Finding::new(
+        format!(
+            "{n} kernels a step of typically {typical} are too short to launch: gaps between them hold {cost}, {}",
+            percent(facts.share_of(cost))
+        ),
+        cost,
+        facts.step,
+    )
+    .gain(Gain::of_change(tables, "without runtime"))
+    .evidence(
+        Evidence::text(format!("{n} kernels a step in {} steps", found.n_steps))
+            .rows("kernel_time", vec![0]),
+    )
+    .edit("fuse small ops", "@tf.function(jit_compile=True)")
+    .edit("run several steps in one call", "model.compile(..., steps_per_execution=10)")
+    .symptom_of(&["eager-ops"])
+    .found()
+}
+
+fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
+    let n_steps = tables.get::<Step>().len().max(1) as i64;
+    let rows = tables.get::<OpTime>();
+    let is_op = |it: &&OpTime| {
+        it.side == "host"
+            && it.family != "tf.data"
+            && OpKind::of_type(it.op_type.as_deref().unwrap_or("")) == OpKind::Op
+    };
+    let (mut n, mut own_ps) = (0_i64, 0_i64);
+    for op in rows.iter().filter(is_op) {
+        n += op.count;
+        own_ps = own_ps.saturating_add(op.self_ps);
+    }
+    if n == 0 {
+        return Verdict::unknown("no ops in this profile");
+    }
+    let mean = Dur(own_ps / n);
+    let cost = facts.of("runtime");
+    let per_step = n / n_steps;
+    // Dispatch that is less than half the work is what executors cost.
+    let dominates = cost.0 * 2 >= facts.of("compute").0;
+    let small = facts.share_of(cost) < WORTH_SAYING;
+    if per_step < MANY_OPS || mean > TINY || !dominates || small {
+        return Verdict::Clear;
+    }
+    Finding::new(
+        format!(
+            "{per_step} ops a step of {mean} each take longer to dispatch than to run: {cost}, {}",
+            percent(facts.share_of(cost))
+        ),
+        cost,
+        facts.step,
+    )
+    .gain(Gain::of_change(tables, "without runtime"))
+    .evidence(
+        Evidence::text(format!("ops compute {} of a step", facts.of("compute")))
+            .rows("op_time", Vec::new()),
+    )
+    .edit("compile the step into fewer, larger ops", "@tf.function(jit_compile=True)")
+    .fix("replace loops over examples or time steps by ops over the whole batch")
+    .symptom_of(&["eager-ops"])
+    .found()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TinyOps;
+    use crate::testing::{finding, missing, verdict};
+    use crate::{Severity, Verdict};
+
+    /// Steps of `n` kernels of `dur` µs, one every 20 µs.
+    fn swarm(n: usize, dur: usize) -> String {
+        let step = n * 20;
+        let (mut host, mut device) = (Vec::new(), Vec::new());
+        for at in 0..4 {
+            let begin = at * step;
+            host.push(format!("train#{at} {begin}..{}", begin + step));
+            host.push(format!("EagerExecute {begin}..{}", begin + step));
+            for kernel in 0..n {
+                let (key, from) = (at * n + kernel, begin + kernel * 20);
+                host.push(format!("cuLaunchKernel@{key} {from}..{}", from + 4));
+                device.push(format!("k@{key} {}..{}", from + 5, from + 5 + dur));
+            }
+        }
+        format!("host/python: {}\ngpu0/s: {}", host.join(", "), device.join(", "))
+    }
+
+    #[test]
+    fn kernels_shorter_than_their_gaps_are_too_short() {
+        let found = finding(&TinyOps, &swarm(300, 5));
+        assert_eq!(found.severity, Severity::High);
+        assert!(found.title.starts_with("300 kernels a step of typically 5.000 µs"));
+        let gain = found.gain.unwrap();
+        assert!(gain.speedup > 2.5 && gain.speedup < 4.0, "{gain:?}");
+    }
+
+    #[test]
+    fn kernels_end_to_end_are_clear() {
+        assert_eq!(verdict(&TinyOps, &swarm(300, 20)), Verdict::Clear);
+    }
+
+    #[test]
+    fn ops_shorter_than_their_dispatch_are_too_short_on_a_cpu() {
+        let ops = (0..4).map(|step| {
+            let ops = (0..1200).map(|it| {
+                let at = step * 6000 + it * 5;
+                format!("x/Mul:Mul {at}..{}", at + 1)
+            });
+            ops.collect::<Vec<_>>().join(", ")
+        });
+        let steps = (0..4).map(|it| {
+            let at = it * 6000;
+            format!("train#{it} {at}..{}, EagerExecute {at}..{}", at + 6000, at + 6000)
+        });
+        let picture = format!(
+            "host/python: {}\nhost/tf_Compute/1: {}",
+            steps.collect::<Vec<_>>().join(", "),
+            ops.collect::<Vec<_>>().join(", ")
+        );
+        let found = finding(&TinyOps, &picture);
+        assert!(found.title.starts_with("1200 ops a step of 1.000 µs each"), "{}", found.title);
+    }
+
+    #[test]
+    fn without_ops_it_cannot_know() {
+        let picture = "host/python: train#1 0..100, train#2 100..200, train#3 200..300";
+        assert_eq!(missing(&TinyOps, picture), "no ops in this profile");
+    }
+}

@@ -1,0 +1,128 @@
+//! Copies between host and device hold the step.
+
+use analyses::Tables;
+use analyses::copy::Copy;
+
+use crate::facts::{NO_STEPS, facts, percent};
+use crate::gpu::NO_DEVICE;
+use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+
+rule! {
+    /// The device waits for copies from or to the host.
+    ///
+    /// ## Evidence
+    /// The time of a step in which a copy from or to the host ran on the device and nothing
+    /// computed or communicated under it; how much was copied, how fast, and whether the host's
+    /// memory was pageable: such copies go through a staging buffer and block their caller.
+    ///
+    /// ## Fix
+    /// Copy the next batch while this one computes (`prefetch_to_device`, `jax.device_put`
+    /// ahead), from pinned memory; send smaller types (uint8 images, cast on the device); fetch
+    /// results every N steps; keep on the device what is used again.
+    ///
+    /// ## When it is wrong
+    /// Where the only copy is the first one, of weights or a dataset that then stays; and where a
+    /// peer shares the bus, since the copy is then slow for another reason.
+    pub struct TransferBound = "transfer-bound";
+}
+
+impl Rule for TransferBound {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        if !facts.on_device {
+            return Verdict::unknown(NO_DEVICE);
+        }
+        let (to, from) = (facts.of("transfer_in"), facts.of("transfer_out"));
+        let cost = to + from;
+        let share = facts.share_of(cost);
+        if share < WORTH_SAYING {
+            return Verdict::Clear;
+        }
+        let side = if to >= from { "to the device" } else { "from the device" };
+        let mut finding = Finding::new(
+            format!(
+                "copies {side} hold {cost} of a step, {}, with nothing under them",
+                percent(share)
+            ),
+            cost,
+            facts.step,
+        )
+        .gain(Gain::of_change(tables, "without transfers"));
+        let copies = tables.get::<Copy>();
+        let mut pageable = false;
+        for (row, copy) in copies.iter().enumerate() {
+            if !["h2d", "d2h"].contains(&copy.direction) {
+                continue;
+            }
+            let memory = copy.memory.as_deref().unwrap_or("");
+            pageable |= memory.contains("pageable") && copy.total_ps > 0;
+            finding = finding.evidence(Evidence::text(said(copy)).rows("copy", vec![row]));
+        }
+        if to >= from {
+            finding = finding.edit(
+                "copy the next batch while this one computes",
+                "ds = ds.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
+            );
+        } else {
+            finding = finding
+                .fix("fetch results every N steps, and only the scalars that are looked at");
+        }
+        if pageable {
+            finding = finding.fix(
+                "copy from pinned memory: pageable memory is staged first and blocks the caller",
+            );
+        }
+        finding.fix("keep on the device what is used again, and copy smaller types").found()
+    }
+}
+
+fn said(copy: &Copy) -> String {
+    let (count, direction) = (copy.count, copy.direction);
+    let mut text = format!("{count} copies {direction}");
+    if let Some(memory) = &copy.memory {
+        text += &format!(", {memory}");
+    }
+    if let (Some(bytes), Some(rate)) = (copy.bytes, copy.bytes_per_s) {
+        text += &format!(", {:.1} MB at {:.1} GB/s", bytes as f64 / 1e6, rate / 1e9);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TransferBound;
+    use crate::testing::{finding, missing, verdict};
+    use crate::{Severity, Verdict};
+
+    #[test]
+    fn copies_with_nothing_under_them_hold_the_step() {
+        let found = finding(
+            &TransferBound,
+            "
+            host/python: train#1 0..100, train#2 100..200, train#3 200..300
+            gpu0/s: MemcpyH2D{bytes=4000000} 10..50, k 50..90, MemcpyH2D 110..150, k 150..190
+            ",
+        );
+        assert_eq!(found.severity, Severity::High);
+        assert!(found.title.starts_with("copies to the device hold"), "{}", found.title);
+        assert!(found.evidence[0].text.contains("2 copies h2d"), "{:?}", found.evidence);
+    }
+
+    #[test]
+    fn copies_under_compute_are_clear() {
+        let picture = "
+            host/python: train#1 0..100, train#2 100..200, train#3 200..300
+            gpu0/s1: k 0..90, k 100..190
+            gpu0/s2: MemcpyH2D 10..50, MemcpyH2D 110..150
+            ";
+        assert_eq!(verdict(&TransferBound, picture), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_device_it_cannot_know() {
+        let picture = "host/python: train#1 0..100, train#2 100..200, train#3 200..300";
+        assert_eq!(missing(&TransferBound, picture), "no accelerator in this profile");
+    }
+}
