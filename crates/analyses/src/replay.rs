@@ -748,7 +748,7 @@ mod tests {
         let picture = "
             host/python: train#1 0..100, cuLaunchKernel@1 5..8, train#2 100..200, \
             cuLaunchKernel@2 105..108, train#3 200..300, cuLaunchKernel@3 205..208
-            gpu0/s: k@1 20..119, k@2 120..219, k@3 220..319
+            gpu0/s: k 0..19, k@1 20..119, k@2 120..219, k@3 220..319
             ";
         check(picture, &without(&["python"]), 100);
     }
@@ -764,7 +764,7 @@ mod tests {
             ";
         // Of three steps, the last computes nothing.
         check(picture, &without(&["compute"]), 68);
-        check(picture, &without(&["collective"]), 73);
+        check(picture, &without(&["collective"]), 78);
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use analyses::Tables;
 use analyses::kernel_time::KernelTime;
+use trace::Dur;
 
 use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::{
-    NO_KERNELS, Precision, cost_of, gain_of_kernels, gpu, is_matrix_math, kernels, precision,
+    NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, precision,
 };
 use crate::no_tensor_cores::IN_16_BITS;
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
@@ -49,7 +50,10 @@ impl Rule for Fp32Only {
         let sum = |rows: &mut dyn Iterator<Item = &KernelTime>| rows.map(|it| it.total_ps).sum();
         let time_ps: i64 = sum(&mut matrix.iter().map(|it| &it.1));
         let held = cost_of(&facts, time_ps, &all);
-        let cost = trace::Dur((held.0 as f64 * (1.0 - IN_16_BITS)) as i64);
+        let names: Vec<&str> = matrix.iter().map(|it| it.1.name.as_str()).collect();
+        let faster = faster_kernels(tables, &names, IN_16_BITS);
+        let most = Dur((held.0 as f64 * (1.0 - IN_16_BITS)) as i64);
+        let cost = faster.map_or(most, |it| it.0.min(most));
         if matrix.is_empty() || facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
@@ -64,7 +68,6 @@ impl Rule for Fp32Only {
         }
         let tf32 = matrix.iter().any(|it| is(&it.1, Precision::Tf32));
         let how = if tf32 { "in TF32 at best" } else { "in fp32" };
-        let names: Vec<&str> = matrix.iter().map(|it| it.1.name.as_str()).collect();
         Finding::new(
             format!(
                 "all matrix math runs {how}, {} of a step; 16 bits would halve it",
@@ -76,7 +79,7 @@ impl Rule for Fp32Only {
         // Precision is the user's choice, and a healthy run may have made it.
         .severity(Severity::Low)
         .confidence(0.6)
-        .gain(gain_of_kernels(tables, &names, IN_16_BITS))
+        .gain(faster.map(|it| it.1))
         .evidence(
             Evidence::text(format!("none of {} kernels computes in 16 bits", all.len()))
                 .rows("kernel_time", matrix.iter().take(3).map(|it| it.0).collect()),

@@ -139,12 +139,13 @@ pub fn cost_of(facts: &Facts, time_ps: i64, kernels: &[(usize, KernelTime)]) -> 
     Dur((i128::from(facts.of("compute").0) * i128::from(time_ps) / all.max(1)) as i64)
 }
 
-/// What it wins when kernels of these names take `factor` of their time; absent where the steps
-/// cannot be replayed.
-pub fn gain_of_kernels(tables: &Tables, names: &[&str], factor: f64) -> Option<Gain> {
+/// A step's time that is won when kernels of these names take `part` of theirs, and the gain;
+/// absent where the steps cannot be replayed. Kernels that nobody waits for win nothing.
+pub fn faster_kernels(tables: &Tables, names: &[&str], part: f64) -> Option<(Dur, Gain)> {
     let replay = tables.model::<Replay>();
-    let new_ps = replay.with_kernels(tables.trace(), names, factor)?;
-    Some(Gain::of_times(replay.step_ps(), new_ps))
+    let new_ps = replay.with_kernels(tables.trace(), names, part)?;
+    let won = Dur((replay.step_ps() - new_ps).max(0));
+    Some((won, Gain::of_times(replay.step_ps(), new_ps)))
 }
 
 /// A kernel as a person would name it: its op first, long template names cut.

@@ -5,7 +5,7 @@ use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
 use crate::facts::{NO_STEPS, facts, percent};
-use crate::gpu::{Gpu, NO_KERNELS, cost_of, gpu, is_matrix_math, kernels, label};
+use crate::gpu::{Gpu, NO_KERNELS, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label};
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
@@ -63,12 +63,17 @@ impl Rule for LowOccupancy {
         let lost = |it: &(usize, &KernelTime, Empty)| {
             (it.1.total_ps as f64 * it.2.part * LIKELY) as i64
         };
-        let cost = cost_of(&facts, empty.iter().map(lost).sum(), &all);
+        let lost_ps: i64 = empty.iter().map(lost).sum();
+        let held_ps: i64 = empty.iter().map(|it| it.1.total_ps).sum();
+        let names: Vec<&str> = empty.iter().map(|it| it.1.name.as_str()).collect();
+        let faster = faster_kernels(tables, &names, 1.0 - lost_ps as f64 / held_ps.max(1) as f64);
+        let most = cost_of(&facts, lost_ps, &all);
+        let cost = faster.map_or(most, |it| it.0.min(most));
         if facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
         empty.sort_by_key(|it| std::cmp::Reverse(lost(it)));
-        let held = cost_of(&facts, empty.iter().map(|it| it.1.total_ps).sum(), &all);
+        let held = cost_of(&facts, held_ps, &all);
         let mut finding = Finding::new(
             format!(
                 "kernels that leave most of the device empty hold {held} of a step, {}",

@@ -1,10 +1,11 @@
 //! Matrix products on a device's ordinary units, though it has tensor cores.
 
 use analyses::Tables;
+use trace::Dur;
 
 use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::{
-    NO_KERNELS, Precision, cost_of, gain_of_kernels, gpu, is_matrix_math, kernels, label, precision,
+    NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label, precision,
 };
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
@@ -51,12 +52,14 @@ impl Rule for NoTensorCores {
             .filter(|it| precision(&it.1.name) != Some(Precision::Tf32))
             .collect();
         let time_ps: i64 = idle.iter().map(|it| it.1.total_ps).sum();
-        let cost = trace::Dur((cost_of(&facts, time_ps, &all).0 as f64 * (1.0 - IN_16_BITS)) as i64);
+        let held = cost_of(&facts, time_ps, &all);
+        let names: Vec<&str> = idle.iter().map(|it| it.1.name.as_str()).collect();
+        let faster = faster_kernels(tables, &names, IN_16_BITS);
+        let most = Dur((held.0 as f64 * (1.0 - IN_16_BITS)) as i64);
+        let cost = faster.map_or(most, |it| it.0.min(most));
         if idle.is_empty() || facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
-        let names: Vec<&str> = idle.iter().map(|it| it.1.name.as_str()).collect();
-        let held = cost_of(&facts, time_ps, &all);
         let mut finding = Finding::new(
             format!(
                 "matrix math holds {held} of a step, {}, and leaves the tensor cores unused",
@@ -67,7 +70,7 @@ impl Rule for NoTensorCores {
         )
         // Precision is a choice; what it wins is an estimate.
         .confidence(0.7)
-        .gain(gain_of_kernels(tables, &names, IN_16_BITS));
+        .gain(faster.map(|it| it.1));
         if finding.severity > Severity::Medium {
             finding = finding.severity(Severity::Medium);
         }

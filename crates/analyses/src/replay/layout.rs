@@ -181,16 +181,17 @@ impl Part<'_> {
         let mut blocking: Vec<Span> = Vec::new();
         for (nth, &(_, stream)) in self.lane.streams.iter().enumerate() {
             let from = self.graph.block.ops.len();
-            for row in rows_in(trace, stream, window) {
+            let rows = rows_in(trace, stream, window);
+            for row in self.running_into(stream, rows.start).into_iter().chain(rows) {
                 let Some(class) = Class::of(events.kind[row]) else { continue };
                 let event = EventId(row as u32);
                 // An op inside another, as a TPU's, is part of that one.
                 if events.parent(event).is_some() {
                     continue;
                 }
-                // What goes on beyond the block, goes on for no longer than a block.
-                let end = events.end(event).0.min(window.1.saturating_add(window.1 - window.0));
-                let span = Measured { start: events.start[row].0, end };
+                // Of what lies across an end of the block, the part inside counts.
+                let start = events.start[row].0.max(window.0);
+                let span = Measured { start, end: events.end(event).0.min(window.1).max(start) };
                 let call = trace.edges.cause(event, EdgeKind::Launch);
                 self.launched.push(call.map(|it| events.start[it.row()].0));
                 if let Some(call) = call {
@@ -222,6 +223,16 @@ impl Part<'_> {
             self.streams.push(from..self.graph.block.ops.len());
         }
         blocking
+    }
+
+    /// The row before the block's first on a stream, if that goes on into the block.
+    fn running_into(&self, stream: TrackId, first: usize) -> Option<usize> {
+        let events = &self.trace.events;
+        let before = first.checked_sub(1)?;
+        let last = EventId(before as u32);
+        let row = events.ancestors(last).last().unwrap_or(last);
+        let is_here = self.trace.tracks[stream.row()].rows().contains(&before);
+        (is_here && events.end(row).0 > self.window.0).then(|| row.row())
     }
 
     /// What each op's start followed from: its launch, its stream, or another stream.
