@@ -88,3 +88,68 @@ fn parts_to_rows(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trace::testing::draw;
+
+    use super::CriticalPath;
+    use crate::Tables;
+
+    /// Category, name and µs of a mean step.
+    fn check(picture: &str, expected: &[&str]) {
+        let tables = Tables::new(Arc::new(draw(picture)));
+        let found: Vec<String> = tables
+            .get::<CriticalPath>()
+            .iter()
+            .map(|it| {
+                let name = it.name.as_deref().unwrap_or("-");
+                let delay = if it.is_delay { " delay" } else { "" };
+                format!("{} {name} {}{delay}", it.category, (it.per_step_ps + 500_000) / 1_000_000)
+            })
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_not_on_the_path() {
+        let steps: Vec<String> = (0..4)
+            .map(|step| {
+                let at = step * 100;
+                format!(
+                    "train#{step} {at}..{}, EagerExecute {}..{}, cuLaunchKernel@{step} {}..{}, \
+                     cuLaunchKernel@1{step} {}..{}, cuStreamSynchronize {}..{}",
+                    at + 100, at + 20, at + 100, at + 30, at + 32, at + 32, at + 34, at + 40, at + 92,
+                )
+            })
+            .collect();
+        let kernels = |name: &str, key: &str, dur: usize| {
+            let kernel = |step: usize| {
+                let at = step * 100 + 40;
+                format!("{name}@{key}{step} {at}..{}", at + dur)
+            };
+            (0..4).map(kernel).collect::<Vec<_>>().join(", ")
+        };
+        check(
+            &format!(
+                "host/python: {}\ngpu0/a: {}\ngpu0/b: {}",
+                steps.join(", "),
+                kernels("long", "", 50),
+                kernels("short", "1", 10),
+            ),
+            &[
+                "compute long 50",
+                "python - 20",
+                "runtime - 18",
+                "runtime - 12 delay",
+            ],
+        );
+    }
+
+    #[test]
+    fn without_device_there_is_no_path() {
+        check("host/python: train#1 0..100, train#2 100..200, train#3 200..300", &[]);
+    }
+}

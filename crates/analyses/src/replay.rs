@@ -41,6 +41,8 @@ const QUEUE_GAP: i64 = 1_000_000;
 const LONGEST: i64 = 86_400 * 1_000_000_000_000;
 /// Beyond this error of the unchanged replay nothing is predicted.
 const TRUSTED: f64 = 0.10;
+/// Steps that are so much longer or shorter than all on average do not stand for all.
+const TYPICAL: f64 = 0.25;
 
 /// What a stretch of the host's chain is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -297,8 +299,10 @@ impl Replay {
     /// Whether there is anything to replay, and replaying it unchanged comes within a tenth of
     /// what was measured.
     pub fn is_trusted(&self) -> bool {
-        let error = (self.replayed_ps - self.chosen_ps).abs() as f64;
-        self.chosen_ps > 0 && error <= TRUSTED * self.chosen_ps as f64
+        let near = |a: i64, b: i64, by: f64| a.abs_diff(b) as f64 <= by * b as f64;
+        self.chosen_ps > 0
+            && near(self.replayed_ps, self.chosen_ps, TRUSTED)
+            && near(self.chosen_ps, self.step_ps, TYPICAL)
     }
 
     /// The mean of all counted steps, as measured.

@@ -81,7 +81,11 @@ impl Launches {
                 best = union(busy);
             }
         }
-        if devices.is_empty() { DeviceTime::on_host(trace, host).compute } else { best }
+        // Ops of a host are only asked for where something waits for them.
+        match devices.is_empty() && trace.events.kind.contains(&OpKind::Sync) {
+            true => DeviceTime::on_host(trace, host).compute,
+            false => best,
+        }
     }
 
     /// The waits that saw work finish, of any thread while the driving one was in the framework.
