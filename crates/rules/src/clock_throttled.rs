@@ -5,6 +5,7 @@ use analyses::step::median;
 use trace::{Dur, TrackId};
 
 use crate::facts::{NO_STEPS, facts, percent};
+use crate::gpu::gpu;
 use crate::{Evidence, Finding, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -30,7 +31,7 @@ impl Rule for ClockThrottled {
             let name = trace.track_name(track).to_ascii_lowercase();
             name.contains("clock") && !name.contains("mem")
         };
-        let mut samples: Vec<i64> = trace
+        let samples: Vec<i64> = trace
             .counters
             .iter()
             .filter(|it| it.value > 0.0 && is_clock(it.track))
@@ -38,12 +39,13 @@ impl Rule for ClockThrottled {
             .collect();
         let (Some(&highest), Some(typical)) = (samples.iter().max(), median(&mut samples.clone()))
         else {
-            return Verdict::unknown(
-                "no samples of the clocks; `nvidia-smi --query-gpu=clocks.sm,clocks.max.sm,\
-                 clocks_throttle_reasons.active --format=csv -lms 100` beside the run records them",
-            );
+            return Verdict::unknown(match gpu(trace) {
+                Some(_) => {
+                    "no samples of the clocks; `nvidia-smi dmon -s pcv` beside the run shows them"
+                }
+                None => "no samples of the clocks; `turbostat` beside the run shows them",
+            });
         };
-        samples.clear();
         let Some(facts) = facts(tables) else {
             return Verdict::unknown(NO_STEPS);
         };
@@ -88,6 +90,6 @@ mod tests {
     #[test]
     fn without_samples_it_says_how_to_get_them() {
         let why = missing(&ClockThrottled, "gpu0/s: k 0..10");
-        assert!(why.contains("nvidia-smi --query-gpu=clocks.sm"), "{why}");
+        assert!(why.contains("`nvidia-smi dmon -s pcv`"), "{why}");
     }
 }
