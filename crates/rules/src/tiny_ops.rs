@@ -61,7 +61,7 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
         cost,
         facts.step,
     )
-    .gain(Gain::of_change(tables, "without runtime"))
+    .gain(gain(tables, facts))
     .evidence(
         Evidence::text(format!("{n} kernels a step in {} steps", found.n_steps))
             .rows("kernel_time", vec![0]),
@@ -70,6 +70,17 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
     .edit("run several steps in one call", "model.compile(..., steps_per_execution=10)")
     .symptom_of(&["eager-ops"])
     .found()
+}
+
+/// At least the dispatch goes away. Fused, tiny ops also lose most of their own time, which is
+/// beginning and ending: a function of 3000 ops of half a microsecond was 6.4 times as fast
+/// compiled, where 3.0 were dispatch.
+fn gain(tables: &Tables, facts: &Facts) -> Option<Gain> {
+    const OWN: f64 = 0.8;
+    let gain = Gain::of_change(tables, "without runtime")?;
+    let (step, compute) = (facts.step.0 as f64, facts.of("compute").0 as f64);
+    let least = (step / gain.speedup - OWN * compute).max(step / gain.high / 10.0);
+    Some(Gain { high: gain.high.max(step / least.max(1.0)), ..gain })
 }
 
 fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
@@ -105,7 +116,7 @@ fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
         cost,
         facts.step,
     )
-    .gain(Gain::of_change(tables, "without runtime"))
+    .gain(gain(tables, facts))
     .evidence(
         Evidence::text(format!("ops compute {} of a step", facts.of("compute")))
             .rows("op_time", Vec::new()),
