@@ -226,6 +226,7 @@ registry![
     copy::Copy,
     device_use::DeviceUse,
     host_thread::HostThread,
+    input_stage::InputStage,
     kernel_time::KernelTime,
     op_time::OpTime,
     run_info::RunInfo,

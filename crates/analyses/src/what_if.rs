@@ -10,6 +10,7 @@
 //! The unchanged step is replayed first; where that misses what was measured by more than a
 //! tenth, nothing is predicted.
 
+use crate::input_stage::pipeline::{Pipeline, Stage};
 use crate::step_time::{CATEGORIES, StepTime};
 use crate::{Analysis, Tables};
 
@@ -19,7 +20,9 @@ table! {
     /// Made by replaying the measured steps. A change is only there if replaying the unchanged
     /// steps comes within a tenth of what was measured.
     pub struct WhatIf = "what_if" {
-        /// The change: `without python` takes that category away.
+        /// The change: `without python` takes that category away; `prefetch`, `parallel STAGE`,
+        /// `without python in STAGE`, `without STAGE` and `cache STAGE` change the input pipeline,
+        /// each with a prefetch at its end.
         change: String,
         /// The mean step as measured.
         step_ps: i64,
@@ -27,6 +30,10 @@ table! {
         replayed_ps: i64,
         /// The mean step after the change.
         new_step_ps: i64,
+        /// At best: all that could not be known turned out well.
+        best_ps: i64,
+        /// At worst.
+        worst_ps: i64,
         /// What bounds the step after the change.
         limited_by: String,
     }
@@ -60,10 +67,76 @@ impl Analysis for WhatIf {
                     step_ps,
                     replayed_ps,
                     new_step_ps: step_ps - taken,
+                    best_ps: step_ps - taken,
+                    worst_ps: step_ps - taken,
                     limited_by: "the rest of the step".to_owned(),
                 });
             }
         }
+        let pipeline = tables.model::<Pipeline>();
+        if !steps.iter().any(|it| it.device != "cpu") {
+            hold_to_pipeline(&mut rows, &pipeline);
+        }
+        rows.extend(pipeline_changes(&pipeline));
         rows
     }
+}
+
+/// A step cannot become shorter than the pipeline makes batches.
+fn hold_to_pipeline(rows: &mut [WhatIf], pipeline: &Pipeline) {
+    for row in rows.iter_mut().filter(|it| it.change != "without input") {
+        let taken = row.step_ps - row.new_step_ps;
+        let faster = Pipeline { rest_ps: pipeline.rest_ps - taken, ..pipeline.copy() }.predict();
+        if faster > row.new_step_ps && !pipeline.stages.is_empty() {
+            row.new_step_ps = faster.min(row.step_ps);
+            row.worst_ps = row.new_step_ps;
+            row.limited_by = "the input pipeline".to_owned();
+        }
+    }
+}
+
+/// How much background work slows the rest of the step, for the part of the cores it takes: at
+/// 1 as much as if the rest wanted all cores, as a compute pool does. Less where the rest is one
+/// thread; more where it also loses its caches and waits to be woken.
+const CONTENTION: [f64; 3] = [0.3, 1.0, 1.6];
+/// Work shared by many threads is seldom shared evenly.
+const UNEVEN: f64 = 0.25;
+
+/// What each change of the input pipeline would give, where the model explains today's step.
+fn pipeline_changes(pipeline: &Pipeline) -> Vec<WhatIf> {
+    let replayed_ps = pipeline.predict();
+    let error = (replayed_ps - pipeline.step_ps).abs() as f64;
+    if pipeline.stages.is_empty() || error > TRUSTED * pipeline.step_ps as f64 {
+        return Vec::new();
+    }
+    let row = |change: String, new: &Pipeline| {
+        let new = new.with_prefetch();
+        let [mut best_ps, new_step_ps, mut worst_ps] =
+            CONTENTION.map(|it| new.predict_from(pipeline, it).min(pipeline.step_ps));
+        if best_ps > worst_ps {
+            (best_ps, worst_ps) = (worst_ps, best_ps);
+        }
+        let limited_by = new.limited_by();
+        if limited_by != "the rest of the step" {
+            worst_ps = (worst_ps as f64 * (1.0 + UNEVEN)) as i64;
+        }
+        let worst_ps = worst_ps.min(pipeline.step_ps);
+        let step_ps = pipeline.step_ps;
+        WhatIf { change, step_ps, replayed_ps, new_step_ps, best_ps, worst_ps, limited_by }
+    };
+    let mut rows = vec![row("prefetch".to_owned(), pipeline)];
+    let all: i64 = pipeline.stages.iter().map(|it| it.work_ps).sum();
+    let heavy = |it: &(usize, &Stage)| it.1.work_ps * 20 > all;
+    for (at, stage) in pipeline.stages.iter().enumerate().filter(heavy) {
+        if let Some(cores) = pipeline.cores {
+            rows.push(row(format!("parallel {}", stage.path), &pipeline.with_parallel(at, cores)));
+        }
+        if stage.in_python_ps() > 0 {
+            let change = format!("without python in {}", stage.path);
+            rows.push(row(change, &pipeline.without_python(at)));
+        }
+        rows.push(row(format!("without {}", stage.path), &pipeline.without(at)));
+        rows.push(row(format!("cache {}", stage.path), &pipeline.with_cache_after(at)));
+    }
+    rows
 }

@@ -8,6 +8,7 @@
 //! `strobe explain` prints.
 
 mod facts;
+mod input;
 pub mod testing;
 
 use analyses::Tables;
@@ -177,7 +178,12 @@ impl Gain {
     pub fn of_change(tables: &Tables, change: &str) -> Option<Gain> {
         let rows = tables.get::<WhatIf>();
         let row = rows.iter().find(|it| it.change == change)?;
-        Some(Gain::of_times(row.step_ps, row.new_step_ps))
+        let (sure, old) = (Gain::of_times(row.step_ps, row.new_step_ps), row.step_ps);
+        Some(Gain {
+            low: sure.low.min(Gain::of_times(old, row.worst_ps).low),
+            high: sure.high.max(Gain::of_times(old, row.best_ps).high),
+            ..sure
+        })
     }
 
     /// From a step time to another, both as profiled.
@@ -255,7 +261,17 @@ macro_rules! registry {
     };
 }
 
-registry![compute_bound::ComputeBound, python_overhead::PythonOverhead];
+registry![
+    compute_bound::ComputeBound,
+    input_bound::InputBound,
+    input_cpu_starved::InputCpuStarved,
+    input_file_read::InputFileRead,
+    input_no_prefetch::InputNoPrefetch,
+    input_python::InputPython,
+    input_serial_map::InputSerialMap,
+    input_small_files::InputSmallFiles,
+    python_overhead::PythonOverhead,
+];
 
 pub fn find(name: &str) -> Option<&'static dyn Rule> {
     ALL.iter().copied().find(|it| it.name() == name)
@@ -347,7 +363,7 @@ mod tests {
             .map(|it| it.unwrap().path())
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().replace('_', "-"))
-            .filter(|it| !["lib", "facts", "testing"].contains(&it.as_str()))
+            .filter(|it| !["lib", "facts", "input", "testing"].contains(&it.as_str()))
             .collect();
         files.sort();
         let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();
