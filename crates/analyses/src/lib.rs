@@ -225,10 +225,12 @@ macro_rules! registry {
 registry![
     copy::Copy,
     device_use::DeviceUse,
+    host_call::HostCall,
     host_thread::HostThread,
     input_stage::InputStage,
     kernel_time::KernelTime,
     op_time::OpTime,
+    python_time::PythonTime,
     run_info::RunInfo,
     scope_time::ScopeTime,
     step::Step,

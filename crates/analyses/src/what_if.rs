@@ -10,7 +10,12 @@
 //! The unchanged step is replayed first; where that misses what was measured by more than a
 //! tenth, nothing is predicted.
 
+use hashbrown::HashSet;
+use trace::{EventId, OpKind, StrId, TrackKind};
+
 use crate::input_stage::pipeline::{Pipeline, Stage};
+use crate::span::{subtract, total, union};
+use crate::step::{Step, is_pipeline_thread};
 use crate::step_time::{CATEGORIES, StepTime};
 use crate::{Analysis, Tables};
 
@@ -139,4 +144,44 @@ fn pipeline_changes(pipeline: &Pipeline) -> Vec<WhatIf> {
         rows.push(row(format!("cache {}", stage.path), &pipeline.with_cache_after(at)));
     }
     rows
+}
+
+/// Time of a mean step in which ops of these names compute and no other does: what goes if they
+/// go. `None` where the trace has no such ops or no steps.
+pub fn alone_ps(tables: &Tables, names: &HashSet<StrId>) -> Option<i64> {
+    let trace = tables.trace();
+    let steps = tables.get::<Step>();
+    let counted: Vec<&Step> = steps.iter().filter(|it| it.counts()).collect();
+    let first = counted.first()?;
+    let ours: Vec<&&Step> = counted.iter().filter(|it| it.host == first.host).collect();
+    let (from, to) = (first.start_ps, ours.last()?.span().1);
+    let on_device = trace.tracks_of(TrackKind::Stream).any(|it| !trace.tracks[it.row()].events.is_empty());
+    let (kind, tracks) = match on_device {
+        true => (OpKind::Kernel, TrackKind::Stream),
+        false => (OpKind::Op, TrackKind::Thread),
+    };
+    let (mut these, mut others) = (Vec::new(), Vec::new());
+    for track in trace.tracks_of(tracks) {
+        if is_pipeline_thread(trace.track_name(track)) {
+            continue;
+        }
+        for row in trace.tracks[track.row()].rows() {
+            let start = trace.events.start[row].0;
+            if trace.events.kind[row] != kind || start < from || start >= to {
+                continue;
+            }
+            let detail = &trace.details[trace.events.detail[row].row()];
+            let name = match on_device {
+                true => detail.op.or(detail.hlo_op).unwrap_or(trace.events.name[row]),
+                false => trace.events.name[row],
+            };
+            let span = (start, trace.events.end(EventId(row as u32)).0);
+            if names.contains(&name) { these.push(span) } else { others.push(span) }
+        }
+    }
+    if these.is_empty() {
+        return None;
+    }
+    let alone = total(&subtract(&union(these), &union(others)));
+    Some(alone / ours.len() as i64)
 }

@@ -262,7 +262,10 @@ macro_rules! registry {
 }
 
 registry![
+    checkpoint_stall::CheckpointStall,
     compute_bound::ComputeBound,
+    dominant_op::DominantOp,
+    eager_ops::EagerOps,
     input_bound::InputBound,
     input_cpu_starved::InputCpuStarved,
     input_file_read::InputFileRead,
