@@ -200,7 +200,10 @@ impl Calls<'_> {
             Some(it) => it,
             None => {
                 let text = trace.name(event).to_owned();
-                self.id("other", text)
+                // Making a tensor of a Python value is reached like an op.
+                let makes = ["convert_to_tensor", "tf.constant", "TFE_"];
+                let kind = if makes.iter().any(|it| text.starts_with(it)) { "op" } else { "other" };
+                self.id(kind, text)
             }
         };
         let start = trace.events.start[call.row].0;

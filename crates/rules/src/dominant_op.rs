@@ -62,7 +62,11 @@ impl Rule for DominantOp {
             None => text == name,
         };
         let names = trace.strings.iter().filter(|it| is_of_group(it.1)).map(|it| it.0).collect();
+        // Ops of the input pipeline are not the step's: they never run in its own time.
         let alone = alone_ps(tables, &names).unwrap_or(0);
+        if facts.share_of(Dur(alone)) < limit * 0.7 {
+            return Verdict::Clear;
+        }
         let step = facts.step.0;
         let new = LEFT.map(|left| step - (alone as f64 * (1.0 - left)) as i64);
         let gain = (alone > 0).then(|| Gain {

@@ -91,6 +91,15 @@ fn blame(pipeline: &Pipeline) -> Cause {
     if let Some(stage) = in_python.filter(|&it| mostly(pipeline.stages[it].in_python_ps())) {
         return Cause::Python(stage);
     }
+    let cores = pipeline.cores.unwrap_or(2);
+    let stage = &pipeline.stages[heaviest];
+    if crew.of == CrewOf::Consumer {
+        let ahead = pipeline.with_prefetch();
+        let best = ahead.with_parallel(heaviest, cores).predict();
+        if ahead.predict() as f64 <= best as f64 * NEARLY_ALL {
+            return Cause::NoPrefetch(heaviest);
+        }
+    }
     if let Some(reader) = members.iter().copied().find(|&it| pipeline.stages[it].reads_files()) {
         // What opens files, and all below: each file is an iterator of its own.
         let opens = |it: &usize| {
@@ -117,23 +126,11 @@ fn blame(pipeline: &Pipeline) -> Cause {
     if let Some(&reader) = members.iter().find(reads) {
         return Cause::SmallFiles(reader);
     }
-    let cores = pipeline.cores.unwrap_or(2);
-    let stage = &pipeline.stages[heaviest];
     let maps = stage.plain_kind().contains("Map") && stage.plain_kind() != "FlatMap";
     let serial = match crew.of {
         CrewOf::Pool(_) => crew.parallel < cores && stage.autotune != Some(true),
         _ => !stage.is_asynchronous(),
     };
-    if crew.of == CrewOf::Consumer {
-        let ahead = pipeline.with_prefetch();
-        let best = match maps && mostly(stage.work_ps) {
-            true => ahead.with_parallel(heaviest, cores).predict(),
-            false => ahead.predict(),
-        };
-        if ahead.predict() as f64 <= best as f64 * NEARLY_ALL {
-            return Cause::NoPrefetch(heaviest);
-        }
-    }
     if maps && serial && mostly(stage.work_ps) {
         return Cause::SerialMap(heaviest);
     }

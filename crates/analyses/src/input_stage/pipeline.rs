@@ -639,8 +639,8 @@ impl Seen {
             let stage = &self.stages[at];
             let crew = &mut crews[stage.works_in];
             if matches!(crew.of, CrewOf::Pool(_)) && stage.python_ps * 2 > crew.work_ps {
+                crew.work_ps = stage.python_ps.max(crew.period_ps());
                 crew.parallel = 1;
-                crew.work_ps = stage.python_ps.max(crew.work_ps.min(stage.python_ps));
                 self.stages[at].work_ps = crew.work_ps;
             }
         }
