@@ -173,7 +173,8 @@ pub struct Events {
     pub start: Vec<Time>,
     pub dur: Vec<Dur>,
     pub detail: Vec<DetailId>,
-    /// Row of the innermost event around this one, or [`NO_ROW`]: an `Option` would double it.
+    /// Row of the innermost event around this one, counted from 1, or 0: an `Option` would double
+    /// it, and tracks on which nothing nests keep pages that were never written to.
     parent: Vec<u32>,
 }
 
@@ -191,7 +192,7 @@ impl Events {
 
     /// The innermost event on the same track that spans this one.
     pub fn parent(&self, event: EventId) -> Option<EventId> {
-        self.parent.get(event.row()).filter(|&&it| it != NO_ROW).map(|&it| EventId(it))
+        self.parent.get(event.row())?.checked_sub(1).map(EventId)
     }
 
     pub fn end(&self, event: EventId) -> Time {
