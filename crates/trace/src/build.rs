@@ -36,7 +36,9 @@ pub struct TraceBuilder {
     start: Vec<i64>,
     dur: Vec<i64>,
     detail: Vec<u32>,
-    args_at: Vec<u64>,
+    args_at: Vec<u32>,
+    /// By track, where it was said.
+    args_from: Vec<u64>,
     details: Vec<Detail>,
     departs: Vec<Keys>,
     arrives: Vec<Keys>,
@@ -127,8 +129,8 @@ pub struct ColumnsMut<'a> {
     pub dur: &'a mut [i64],
     /// [`DetailId`]s.
     pub detail: &'a mut [u32],
-    /// By [`Args::place`].
-    pub args: &'a mut [u64],
+    /// Bytes from where [`TraceBuilder::args_from`] says, or [`Args::NONE`].
+    pub args: &'a mut [u32],
 }
 
 impl<'a> ColumnsMut<'a> {
@@ -334,6 +336,14 @@ impl TraceBuilder {
         self.blobs.push(blob);
     }
 
+    /// Where the arguments of a track's events are counted from, by [`Args::place`].
+    pub fn args_from(&mut self, track: TrackId, place: u64) {
+        if self.args_from.len() <= track.row() {
+            self.args_from.resize(track.row() + 1, 0);
+        }
+        self.args_from[track.row()] = place;
+    }
+
     /// Takes the bytes that arguments stay in; answers their number for [`Args::place`].
     pub fn source(&mut self, source: Box<dyn ArgSource>) -> u16 {
         self.sources.push(source);
@@ -387,6 +397,9 @@ impl TraceBuilder {
         let mut counters = self.counters;
         counters.sort_by_key(|it| (it.track, it.time));
         self.notes.sort_by_key(|it| it.kind);
+        self.args_from.resize(self.tracks.len(), 0);
+        let args_from =
+            self.tracks.iter().zip(self.args_from).map(|it| (it.0.events.end, it.1)).collect();
         let mut trace = Trace {
             origin_unix_ns: self.origin_unix_ns,
             window: self.window,
@@ -407,7 +420,7 @@ impl TraceBuilder {
             counters,
             facts: self.facts,
             blobs: self.blobs,
-            args: Args { at: self.args_at, sources: self.sources },
+            args: Args { at: self.args_at, from: args_from, sources: self.sources },
             notes: self.notes,
         };
         trace.events.kind = classify(&trace);

@@ -16,7 +16,8 @@ pub struct Chunk {
     pub first_row: u32,
     /// Of the line, in picoseconds of the trace.
     pub start: i64,
-    pub source: u16,
+    /// Where the places of arguments are counted from.
+    pub args_from: usize,
     pub on_host: bool,
     pub plane: usize,
 }
@@ -195,7 +196,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         rows.name[row] = name;
         rows.start[row] = start;
         rows.dur[row] = dur;
-        rows.args[row] = Args::place(chunk.source, place as u64);
+        rows.args[row] = u32::try_from(place - chunk.args_from).unwrap_or(Args::NONE);
         if hash != 0 {
             rows.detail[row] = seen.number(hash, place, &mut out.details);
         }
