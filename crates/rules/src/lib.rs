@@ -8,6 +8,7 @@
 //! `strobe explain` prints.
 
 mod facts;
+mod slow_steps;
 pub mod testing;
 
 use analyses::Tables;
@@ -255,7 +256,14 @@ macro_rules! registry {
     };
 }
 
-registry![compute_bound::ComputeBound, python_overhead::PythonOverhead];
+registry![
+    compute_bound::ComputeBound,
+    latency_tail::LatencyTail,
+    python_overhead::PythonOverhead,
+    recompilation::Recompilation,
+    retracing::Retracing,
+    step_outliers::StepOutliers,
+];
 
 pub fn find(name: &str) -> Option<&'static dyn Rule> {
     ALL.iter().copied().find(|it| it.name() == name)
@@ -347,7 +355,7 @@ mod tests {
             .map(|it| it.unwrap().path())
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().replace('_', "-"))
-            .filter(|it| !["lib", "facts", "testing"].contains(&it.as_str()))
+            .filter(|it| !["lib", "facts", "slow-steps", "testing"].contains(&it.as_str()))
             .collect();
         files.sort();
         let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();
