@@ -7,7 +7,7 @@ use analyses::step_outlier::StepOutlier;
 use analyses::step_spread::StepSpread;
 use trace::Dur;
 
-use crate::{Evidence, Finding, Gain, Severity};
+use crate::{Evidence, Finding, Gain, Severity, WORTH_FIXING};
 
 /// The slow steps of the host that loses most by them.
 #[derive(Debug, Clone)]
@@ -147,16 +147,18 @@ impl SlowSteps {
         {
             finding = finding.evidence(Evidence::text(format!("most of that in {longest}")));
         }
-        if self.is_noise {
-            finding = finding.severity(Severity::Low).confidence(0.4).evidence(Evidence::text(
-                match self.rows.len() {
-                    1 => "it happened once: that says little about the steps to come",
-                    _ => "they share no clear cause: perhaps the machine was busy",
-                },
-            ));
+        let step = Dur(spread.mean_ps);
+        if !self.is_noise {
+            return finding.gain(Some(Gain::of_times(step.0, step.0 - self.own_cost.0)));
         }
-        let step = spread.mean_ps;
-        finding.gain(Some(Gain::of_times(step, step - self.own_cost.0)))
+        // What other programs took is not the run's to win: no gain, and no place above real causes.
+        finding.cost = finding.cost.min(Dur((step.0 as f64 * WORTH_FIXING) as i64));
+        finding.severity(Severity::Low).confidence(0.4).evidence(Evidence::text(
+            match self.rows.len() {
+                1 => "it happened once: that says little about the steps to come",
+                _ => "they share no clear cause: perhaps the machine was busy",
+            },
+        ))
     }
 
     fn excess(&self, outliers: &[StepOutlier]) -> String {
