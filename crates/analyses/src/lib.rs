@@ -223,6 +223,7 @@ macro_rules! registry {
 }
 
 registry![
+    compile::Compile,
     copy::Copy,
     device_use::DeviceUse,
     host_call::HostCall,
@@ -234,6 +235,8 @@ registry![
     run_info::RunInfo,
     scope_time::ScopeTime,
     step::Step,
+    step_outlier::StepOutlier,
+    step_spread::StepSpread,
     step_time::StepTime,
     what_if::WhatIf,
 ];

@@ -295,6 +295,7 @@ fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Busy {
     // Until when everything belongs to something else, and to a call of a single op.
     let (mut other_until, mut op_until) = (i64::MIN, i64::MIN);
     let run = kernel_run_names(trace);
+    let compiling = calls_that_compile(trace, track);
     for row in trace.tracks[track.row()].rows() {
         let start = trace.events.start[row].0;
         if start < other_until {
@@ -303,6 +304,8 @@ fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Busy {
         let end = trace.events.end(EventId(row as u32)).0;
         let kind = trace.events.kind[row];
         let work = match kind {
+            // It computes only once it runs what it compiled.
+            OpKind::Op if compiling.contains(&(row as u32)) => continue,
             OpKind::Op | OpKind::Program => Work::Compute,
             OpKind::Collective => Work::Collective,
             // Fetching, saving and calling back into Python compute nothing, whatever runs inside.
@@ -474,10 +477,7 @@ fn doing_in(trace: &Trace, row: usize, kind: OpKind, around: Doing) -> Doing {
         (_, Doing::Input | Doing::Output) => around,
         (OpKind::Compile, _) => Doing::Compile,
         (_, Doing::Compile) => {
-            let name = trace.name(EventId(row as u32));
-            let runs = name == "EagerKernelExecute"
-                || name.starts_with("ExecuteReplicated")
-                || name.contains("Executable::Execute");
+            let runs = kind == OpKind::Program || runs_inside(trace.name(EventId(row as u32)));
             if runs { Doing::Runtime } else { Doing::Compile }
         }
         (OpKind::User | OpKind::Step | OpKind::Python, _) => around,
@@ -486,25 +486,47 @@ fn doing_in(trace: &Trace, row: usize, kind: OpKind, around: Doing) -> Doing {
 }
 
 /// Calls of a compiled function that had to compile it: all they do before they run it.
-fn calls_that_compile(trace: &Trace, track: TrackId) -> HashSet<u32> {
+pub fn calls_that_compile(trace: &Trace, track: TrackId) -> HashSet<u32> {
     let mut found = HashSet::new();
-    let calls: HashSet<trace::StrId> =
-        trace.strings.iter().filter(|it| it.1.starts_with("PjitFunction")).map(|it| it.0).collect();
-    if calls.is_empty() {
+    let rows = trace.tracks[track.row()].rows();
+    if !trace.events.kind[rows.clone()].contains(&OpKind::Compile) {
         return found;
     }
     // Above an event that was met before, all were met.
     let mut met = HashSet::new();
-    for row in trace.tracks[track.row()].rows() {
+    for row in rows {
         if trace.events.kind[row] == OpKind::Compile {
             for it in trace.events.ancestors(EventId(row as u32)).take_while(|&it| met.insert(it)) {
-                if calls.contains(&trace.events.name[it.row()]) {
+                if calls_function(trace, it) {
                     found.insert(it.0);
                 }
             }
         }
     }
     found
+}
+
+/// Whether an event calls a whole function, which may first have to be compiled. An op that only
+/// tunes itself is none.
+fn calls_function(trace: &Trace, event: EventId) -> bool {
+    let name = trace.name(event);
+    match trace.events.kind[event.row()] {
+        OpKind::CallOp => true,
+        OpKind::Op => ["__inference_", "__forward_", "__backward_", "Xla", "_Xla"]
+            .iter()
+            .any(|it| name.starts_with(it) || name.contains(":Xla") || name.contains(":_Xla")),
+        OpKind::Runtime => {
+            name.starts_with("PjitFunction") || name == "ExecutorState::ProcessAsync::Start"
+        }
+        _ => false,
+    }
+}
+
+/// Whether a call inside a tracing or compiling runs its outcome.
+pub fn runs_inside(name: &str) -> bool {
+    name == "EagerKernelExecute"
+        || name.starts_with("ExecuteReplicated")
+        || name.contains("Executable::Execute")
 }
 
 /// What the other threads did that a waiting call can be waiting for.
@@ -547,6 +569,7 @@ impl Others {
     fn on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Others {
         let mut out = Others::default();
         let makes_input = is_pipeline_thread(trace.track_name(track));
+        let compiling = calls_that_compile(trace, track);
         let mut ahead_until = i64::MIN;
         for row in trace.tracks[track.row()].rows() {
             let start = trace.events.start[row].0;
@@ -568,6 +591,7 @@ impl Others {
                 OpKind::InputWait => &mut out.input,
                 _ if makes_input => continue,
                 OpKind::Compile => &mut out.compile,
+                _ if compiling.contains(&(row as u32)) => &mut out.compile,
                 OpKind::Save => &mut out.output,
                 OpKind::PythonOp => &mut out.python,
                 OpKind::Runtime | OpKind::Launch | OpKind::Op | OpKind::CallOp => {

@@ -9,6 +9,7 @@
 
 mod facts;
 mod input;
+mod slow_steps;
 pub mod testing;
 
 use analyses::Tables;
@@ -273,7 +274,11 @@ registry![
     input_python::InputPython,
     input_serial_map::InputSerialMap,
     input_small_files::InputSmallFiles,
+    latency_tail::LatencyTail,
     python_overhead::PythonOverhead,
+    recompilation::Recompilation,
+    retracing::Retracing,
+    step_outliers::StepOutliers,
 ];
 
 pub fn find(name: &str) -> Option<&'static dyn Rule> {
@@ -366,7 +371,7 @@ mod tests {
             .map(|it| it.unwrap().path())
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().replace('_', "-"))
-            .filter(|it| !["lib", "facts", "input", "testing"].contains(&it.as_str()))
+            .filter(|it| !["facts", "input", "lib", "slow-steps", "testing"].contains(&it.as_str()))
             .collect();
         files.sort();
         let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();
