@@ -255,7 +255,12 @@ macro_rules! registry {
     };
 }
 
-registry![compute_bound::ComputeBound, python_overhead::PythonOverhead];
+registry![
+    compute_bound::ComputeBound,
+    memory_leak::MemoryLeak,
+    memory_pressure::MemoryPressure,
+    python_overhead::PythonOverhead,
+];
 
 pub fn find(name: &str) -> Option<&'static dyn Rule> {
     ALL.iter().copied().find(|it| it.name() == name)
