@@ -275,6 +275,8 @@ registry![
     input_serial_map::InputSerialMap,
     input_small_files::InputSmallFiles,
     latency_tail::LatencyTail,
+    memory_leak::MemoryLeak,
+    memory_pressure::MemoryPressure,
     python_overhead::PythonOverhead,
     recompilation::Recompilation,
     retracing::Retracing,
