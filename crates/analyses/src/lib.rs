@@ -224,15 +224,24 @@ macro_rules! registry {
 }
 
 registry![
+    compile::Compile,
     copy::Copy,
     critical_path::CriticalPath,
     device_use::DeviceUse,
+    host_call::HostCall,
     host_thread::HostThread,
+    input_stage::InputStage,
     kernel_time::KernelTime,
+    memory::Memory,
+    memory_peak::MemoryPeak,
     op_time::OpTime,
+    program_memory::ProgramMemory,
+    python_time::PythonTime,
     run_info::RunInfo,
     scope_time::ScopeTime,
     step::Step,
+    step_outlier::StepOutlier,
+    step_spread::StepSpread,
     step_time::StepTime,
     what_if::WhatIf,
 ];

@@ -280,17 +280,20 @@ fn is_same_op(trace: &Trace, run: What, inside: What) -> bool {
 
 fn on_thread(trace: &Trace, names: &Names, track: TrackId) -> Sums {
     let events = &trace.events;
+    let any_compiled = names.compiled.contains(&true);
     let mut nest = Nest::default();
     let mut executor_until = i64::MIN;
     // Until when a call from Python lasts, and whether it is of a single op.
     let (mut call_until, mut calls_op) = (i64::MIN, None);
     let (mut eager_until, mut eager_op) = (i64::MIN, StrId(0));
     for row in trace.tracks[track.row()].rows() {
-        let (name, detail) = (events.name[row], events.detail[row]);
+        let name = events.name[row];
         let role = names.roles[name.row()];
-        if role == Role::Other && !names.compiled[detail.row()] {
+        // Most threads have no details at all: that column is best not touched.
+        if role == Role::Other && !(any_compiled && names.compiled[events.detail[row].row()]) {
             continue;
         }
+        let detail = events.detail[row];
         let (start, dur) = (events.start[row].0, events.dur[row].0);
         let end = start.saturating_add(dur);
         let mut ran = match (start < executor_until, start < call_until, calls_op) {

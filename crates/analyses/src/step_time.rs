@@ -10,12 +10,13 @@
 //! the input pipeline do not; they run ahead of the step that uses them.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use trace::{EdgeKind, EventId, OpKind, Trace, TrackId, TrackKind};
 
-use crate::span::{Span, covered, intersect, subtract, union};
+use crate::span::{Span, add, covered, intersect, subtract, union, within};
 use crate::step::{Step, is_pipeline_thread, median};
 use crate::{Analysis, Model, Tables};
 
@@ -90,15 +91,26 @@ impl Analysis for StepTime {
             // pairs of both than events, and a table of all pairs would outgrow it.
             devices.truncate((trace.events.len() / steps.len()).max(16));
             let first = rows.len();
-            let of_devices: Vec<(&str, Shares)> = if devices.is_empty() {
-                vec![("cpu", Shares::new(DeviceTime::on_host(trace, host), doing))]
+            let of_devices: Vec<(&str, Vec<Parts>)> = if devices.is_empty() {
+                let busy = on_host(trace, host);
+                let parts = |it: &&Step| {
+                    parts(it.span(), busy.each_ref().map(|set| within(set, it.span())), doing)
+                };
+                vec![("cpu", steps.par_iter().map(parts).collect())]
             } else {
-                let shares = |it: TrackId| Shares::new(DeviceTime::on_device(trace, it), doing);
-                devices.par_iter().map(|&it| (trace.track_name(it), shares(it))).collect()
+                let parts = |it: TrackId| {
+                    let mut walk = DeviceWalk::new(trace, it);
+                    let parts = |step: &&Step| {
+                        let busy = walk.within(step.span());
+                        parts(step.span(), busy.each_ref().map(Vec::as_slice), doing)
+                    };
+                    steps.iter().map(parts).collect()
+                };
+                devices.par_iter().map(|&it| (trace.track_name(it), parts(it))).collect()
             };
-            for step in &steps {
-                for (device, shares) in &of_devices {
-                    rows.push(shares.row(step, device));
+            for (at, step) in steps.iter().enumerate() {
+                for (device, parts) in &of_devices {
+                    rows.push(StepTime::of(step, device, parts[at]));
                 }
             }
             for (device, _) in &of_devices {
@@ -140,71 +152,104 @@ pub fn streams_of(trace: &Trace, device: TrackId) -> impl Iterator<Item = TrackI
     trace.tracks_of(TrackKind::Stream).filter(move |&it| trace.tracks[it.row()].parent == Some(device))
 }
 
-/// What a device, or the host in its place, worked on.
-#[derive(Debug, Default)]
-pub struct DeviceTime {
-    pub compute: Vec<Span>,
-    pub collective: Vec<Span>,
-    pub copy_in: Vec<Span>,
-    pub copy_out: Vec<Span>,
-    pub infeed: Vec<Span>,
+/// What a device, or the host in its place, can be busy with; in the order in which it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Compute,
+    Collective,
+    CopyIn,
+    CopyOut,
+    Infeed,
 }
 
-impl DeviceTime {
-    pub fn on_device(trace: &Trace, device: TrackId) -> DeviceTime {
-        let mut out = DeviceTime::default();
-        for stream in streams_of(trace, device) {
-            for row in trace.tracks[stream.row()].rows() {
-                let span = (trace.events.start[row].0, trace.events.end(EventId(row as u32)).0);
-                let to = match trace.events.kind[row] {
-                    OpKind::Kernel | OpKind::Memset | OpKind::CopyOnDevice => &mut out.compute,
-                    OpKind::Collective | OpKind::CopyPeer => &mut out.collective,
-                    OpKind::CopyIn => &mut out.copy_in,
-                    OpKind::CopyOut => &mut out.copy_out,
-                    OpKind::InputWait => &mut out.infeed,
-                    _ => continue,
-                };
-                extend(to, span);
+impl Work {
+    fn on_device(kind: OpKind) -> Option<Work> {
+        match kind {
+            OpKind::Kernel | OpKind::Memset | OpKind::CopyOnDevice => Some(Work::Compute),
+            OpKind::Collective | OpKind::CopyPeer => Some(Work::Collective),
+            OpKind::CopyIn => Some(Work::CopyIn),
+            OpKind::CopyOut => Some(Work::CopyOut),
+            OpKind::InputWait => Some(Work::Infeed),
+            _ => None,
+        }
+    }
+}
+
+/// When it was busy with each kind of [`Work`].
+type Busy = [Vec<Span>; 5];
+
+/// A device's time, step by step: sets for the whole run would be as large as its columns.
+struct DeviceWalk<'a> {
+    trace: &'a Trace,
+    /// Of each stream the rows still to come.
+    streams: Vec<Range<usize>>,
+    /// Until when the work met so far lasts, by [`Work`].
+    until: [i64; 5],
+    busy: Busy,
+}
+
+impl DeviceWalk<'_> {
+    fn new(trace: &Trace, device: TrackId) -> DeviceWalk<'_> {
+        let streams =
+            streams_of(trace, device).map(|it| trace.tracks[it.row()].rows()).collect();
+        DeviceWalk { trace, streams, until: [i64::MIN; 5], busy: Busy::default() }
+    }
+
+    /// When the device was busy inside `window`; each must begin where the one before it ended,
+    /// or later.
+    fn within(&mut self, window: Span) -> &Busy {
+        let events = &self.trace.events;
+        for (set, &until) in self.busy.iter_mut().zip(&self.until) {
+            set.clear();
+            // Of all that began before, nothing but its end matters here.
+            if until > window.0 {
+                set.push((window.0, until));
             }
         }
-        out.settle()
-    }
-
-    /// Ops that run on a host without accelerator, except those that make input.
-    pub fn on_host(trace: &Trace, host: TrackId) -> DeviceTime {
-        let input_work = input_functions(trace);
-        let tracks: Vec<TrackId> = trace
-            .tracks_of(TrackKind::Thread)
-            .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
-            .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
-            .collect();
-        let parts: Vec<DeviceTime> =
-            tracks.par_iter().map(|&it| ops_on(trace, it, &input_work)).collect();
-        let mut out = DeviceTime::default();
-        for mut part in parts {
-            out.compute.append(&mut part.compute);
-            out.collective.append(&mut part.collective);
+        let mut in_order = true;
+        for rows in &mut self.streams {
+            while let Some(start) = events.start.get(rows.start).filter(|it| it.0 < window.1)
+                && let Some(row) = rows.next()
+            {
+                let Some(work) = Work::on_device(events.kind[row]) else { continue };
+                let span = (start.0, (*start + events.dur[row]).0);
+                let until = &mut self.until[work as usize];
+                *until = span.1.max(*until);
+                in_order &= add(&mut self.busy[work as usize], span);
+            }
         }
-        out.settle()
-    }
-
-    fn settle(self) -> DeviceTime {
-        DeviceTime {
-            compute: union(self.compute),
-            collective: union(self.collective),
-            copy_in: union(self.copy_in),
-            copy_out: union(self.copy_out),
-            infeed: union(self.infeed),
+        // Streams beside one another overlap.
+        if !in_order {
+            for set in &mut self.busy {
+                *set = union(std::mem::take(set));
+            }
         }
+        &self.busy
     }
 }
 
-/// Adds a span, into the last one where it touches it: spans mostly come in order.
-fn extend(spans: &mut Vec<Span>, span: Span) {
-    match spans.last_mut() {
-        Some(last) if last.0 <= span.0 && span.0 <= last.1 => last.1 = last.1.max(span.1),
-        _ => spans.push(span),
+/// When ops ran on a host without accelerator, except those that make input.
+pub fn host_compute(trace: &Trace, host: TrackId) -> Vec<Span> {
+    let [compute, ..] = on_host(trace, host);
+    compute
+}
+
+/// Ops that run on a host without accelerator, except those that make input.
+fn on_host(trace: &Trace, host: TrackId) -> Busy {
+    let input_work = input_functions(trace);
+    let tracks: Vec<TrackId> = trace
+        .tracks_of(TrackKind::Thread)
+        .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
+        .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
+        .collect();
+    let parts: Vec<Busy> = tracks.par_iter().map(|&it| ops_on(trace, it, &input_work)).collect();
+    let mut all = Busy::default();
+    for part in parts {
+        for (all, mut part) in all.iter_mut().zip(part) {
+            all.append(&mut part);
+        }
     }
+    all.map(union)
 }
 
 /// Executor events that run functions of the input pipeline on shared threads.
@@ -249,11 +294,12 @@ impl<'a, F: Fn(EventId) -> bool> Within<'a, F> {
     }
 }
 
-fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> DeviceTime {
-    let mut out = DeviceTime::default();
+fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Busy {
+    let mut out = Busy::default();
     // Until when everything belongs to something else, and to a call of a single op.
     let (mut other_until, mut op_until) = (i64::MIN, i64::MIN);
     let run = kernel_run_names(trace);
+    let compiling = calls_that_compile(trace, track);
     for row in trace.tracks[track.row()].rows() {
         let start = trace.events.start[row].0;
         if start < other_until {
@@ -261,9 +307,11 @@ fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> DeviceTim
         }
         let end = trace.events.end(EventId(row as u32)).0;
         let kind = trace.events.kind[row];
-        let to = match kind {
-            OpKind::Op | OpKind::Program => &mut out.compute,
-            OpKind::Collective => &mut out.collective,
+        let work = match kind {
+            // It computes only once it runs what it compiled.
+            OpKind::Op if compiling.contains(&(row as u32)) => continue,
+            OpKind::Op | OpKind::Program => Work::Compute,
+            OpKind::Collective => Work::Collective,
             // Fetching, saving and calling back into Python compute nothing, whatever runs inside.
             OpKind::InputStage | OpKind::InputWait | OpKind::Save | OpKind::PythonOp => {
                 other_until = end;
@@ -281,14 +329,14 @@ fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> DeviceTim
                 }
                 // A single op called from Python has no event of its own: its kernel's run is it.
                 if start < op_until && run.contains(&trace.events.name[row]) {
-                    &mut out.compute
+                    Work::Compute
                 } else {
                     continue;
                 }
             }
             _ => continue,
         };
-        extend(to, (start, end));
+        add(&mut out[work as usize], (start, end));
     }
     out
 }
@@ -407,7 +455,7 @@ fn driven(trace: &Trace, track: TrackId) -> HostTime {
     let mut sets: [Vec<Span>; 6] = Default::default();
     let mut emit = |doing: Doing, from: i64, to: i64| {
         if from < to {
-            extend(&mut sets[doing as usize], (from, to));
+            add(&mut sets[doing as usize], (from, to));
         }
     };
     let compiling = calls_that_compile(trace, track);
@@ -461,10 +509,7 @@ fn doing_in(trace: &Trace, row: usize, kind: OpKind, around: Doing) -> Doing {
         (_, Doing::Input | Doing::Output) => around,
         (OpKind::Compile, _) => Doing::Compile,
         (_, Doing::Compile) => {
-            let name = trace.name(EventId(row as u32));
-            let runs = name == "EagerKernelExecute"
-                || name.starts_with("ExecuteReplicated")
-                || name.contains("Executable::Execute");
+            let runs = kind == OpKind::Program || runs_inside(trace.name(EventId(row as u32)));
             if runs { Doing::Runtime } else { Doing::Compile }
         }
         (OpKind::User | OpKind::Step | OpKind::Python, _) => around,
@@ -473,25 +518,47 @@ fn doing_in(trace: &Trace, row: usize, kind: OpKind, around: Doing) -> Doing {
 }
 
 /// Calls of a compiled function that had to compile it: all they do before they run it.
-fn calls_that_compile(trace: &Trace, track: TrackId) -> HashSet<u32> {
+pub fn calls_that_compile(trace: &Trace, track: TrackId) -> HashSet<u32> {
     let mut found = HashSet::new();
-    let calls: HashSet<trace::StrId> =
-        trace.strings.iter().filter(|it| it.1.starts_with("PjitFunction")).map(|it| it.0).collect();
-    if calls.is_empty() {
+    let rows = trace.tracks[track.row()].rows();
+    if !trace.events.kind[rows.clone()].contains(&OpKind::Compile) {
         return found;
     }
     // Above an event that was met before, all were met.
     let mut met = HashSet::new();
-    for row in trace.tracks[track.row()].rows() {
+    for row in rows {
         if trace.events.kind[row] == OpKind::Compile {
             for it in trace.events.ancestors(EventId(row as u32)).take_while(|&it| met.insert(it)) {
-                if calls.contains(&trace.events.name[it.row()]) {
+                if calls_function(trace, it) {
                     found.insert(it.0);
                 }
             }
         }
     }
     found
+}
+
+/// Whether an event calls a whole function, which may first have to be compiled. An op that only
+/// tunes itself is none.
+fn calls_function(trace: &Trace, event: EventId) -> bool {
+    let name = trace.name(event);
+    match trace.events.kind[event.row()] {
+        OpKind::CallOp => true,
+        OpKind::Op => ["__inference_", "__forward_", "__backward_", "Xla", "_Xla"]
+            .iter()
+            .any(|it| name.starts_with(it) || name.contains(":Xla") || name.contains(":_Xla")),
+        OpKind::Runtime => {
+            name.starts_with("PjitFunction") || name == "ExecutorState::ProcessAsync::Start"
+        }
+        _ => false,
+    }
+}
+
+/// Whether a call inside a tracing or compiling runs its outcome.
+pub fn runs_inside(name: &str) -> bool {
+    name == "EagerKernelExecute"
+        || name.starts_with("ExecuteReplicated")
+        || name.contains("Executable::Execute")
 }
 
 /// What the other threads did that a waiting call can be waiting for.
@@ -534,6 +601,7 @@ impl Others {
     fn on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Others {
         let mut out = Others::default();
         let makes_input = is_pipeline_thread(trace.track_name(track));
+        let compiling = calls_that_compile(trace, track);
         let mut ahead_until = i64::MIN;
         for row in trace.tracks[track.row()].rows() {
             let start = trace.events.start[row].0;
@@ -555,6 +623,7 @@ impl Others {
                 OpKind::InputWait => &mut out.input,
                 _ if makes_input => continue,
                 OpKind::Compile => &mut out.compile,
+                _ if compiling.contains(&(row as u32)) => &mut out.compile,
                 OpKind::Save => &mut out.output,
                 OpKind::PythonOp => &mut out.python,
                 OpKind::Runtime | OpKind::Launch | OpKind::Op | OpKind::CallOp => {
@@ -562,61 +631,53 @@ impl Others {
                 }
                 _ => continue,
             };
-            extend(to, (start, end));
+            add(to, (start, end));
         }
         out
     }
 }
 
-/// The time of one device by category: disjoint sets.
-struct Shares {
-    sets: [Vec<Span>; 9],
+/// A step's time on a device, in the order of [`CATEGORIES`] but for what is left over: idle.
+type Parts = [i64; 9];
+
+/// Gives every instant of `window` to one category at most.
+fn parts(window: Span, busy: [&[Span]; 5], host: &HostTime) -> Parts {
+    let [compute, collective, copy_in, copy_out, infeed] = busy;
+    // Compute comes first and is by far the largest set: where nothing else runs on the
+    // device, it is all that is taken, and no copy of it is made.
+    let mut taken: Cow<'_, [Span]> = Cow::Borrowed(compute);
+    let mut take = |set: &[Span]| {
+        let own = subtract(set, &taken);
+        if !own.is_empty() {
+            taken = Cow::Owned(union([&*taken, &own].concat()));
+        }
+        own
+    };
+    let [collective, transfer_in, transfer_out, infeed] =
+        [collective, copy_in, copy_out, infeed].map(&mut take);
+    let [mut input, compile, python, runtime, output] =
+        [&host.input, &host.compile, &host.python, &host.runtime, &host.output]
+            .map(|it| subtract(within(it, window), &taken));
+    input.extend_from_slice(&infeed);
+    let input = union(input);
+    [
+        &*input,
+        &transfer_in,
+        &compile,
+        &python,
+        &runtime,
+        compute,
+        &collective,
+        &transfer_out,
+        &output,
+    ]
+    .map(|it| covered(window, it))
 }
 
-impl Shares {
-    fn new(device: DeviceTime, host: &HostTime) -> Shares {
-        // Compute comes first and is by far the largest set: where nothing else runs on the
-        // device, it is all that is taken, and no copy of it is made.
-        let compute = device.compute;
-        let mut taken: Cow<'_, [Span]> = Cow::Borrowed(&compute);
-        let mut take = |set: &[Span]| {
-            let own = subtract(set, &taken);
-            if !own.is_empty() {
-                taken = Cow::Owned(union([&*taken, &own].concat()));
-            }
-            own
-        };
-        let collective = take(&device.collective);
-        let transfer_in = take(&device.copy_in);
-        let transfer_out = take(&device.copy_out);
-        let infeed = take(&device.infeed);
-        let mut input = subtract(&host.input, &taken);
-        input.extend_from_slice(&infeed);
-        let [compile, python, runtime, output] =
-            [&host.compile, &host.python, &host.runtime, &host.output]
-                .map(|it| subtract(it, &taken));
-        Shares {
-            sets: [
-                union(input),
-                transfer_in,
-                compile,
-                python,
-                runtime,
-                compute,
-                collective,
-                transfer_out,
-                output,
-            ],
-        }
-    }
-
-    fn row(&self, step: &Step, device: &str) -> StepTime {
-        let mut ps = [0; 9];
-        for (ps, set) in ps.iter_mut().zip(&self.sets) {
-            *ps = covered(step.span(), set);
-        }
+impl StepTime {
+    fn of(step: &Step, device: &str, parts: Parts) -> StepTime {
         let [input, transfer_in, compile, python, runtime, compute, collective, transfer_out, output] =
-            ps;
+            parts;
         StepTime {
             host: step.host.clone(),
             step: step.step,
@@ -631,7 +692,7 @@ impl Shares {
             collective_ps: collective,
             transfer_out_ps: transfer_out,
             output_ps: output,
-            idle_ps: step.dur_ps - ps.iter().sum::<i64>(),
+            idle_ps: step.dur_ps - parts.iter().sum::<i64>(),
             counts: step.counts(),
         }
     }

@@ -2,9 +2,11 @@
 
 use analyses::Tables;
 use analyses::op_time::OpTime;
-use analyses::step::median;
+use analyses::step::{Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
-use trace::{Dur, OpKind};
+use trace::{Dur, OpKind, TrackKind};
+
+use crate::Gain;
 
 /// The mean step, over all that count.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +40,28 @@ pub fn facts(tables: &Tables) -> Option<Facts> {
 
 /// Why a rule that looks at steps cannot look.
 pub const NO_STEPS: &str = "no steps could be told apart";
+
+/// How many steps of a host count.
+pub fn counted_steps(tables: &Tables, host: &str) -> usize {
+    tables.get::<Step>().iter().filter(|it| it.counts() && it.host == host).count()
+}
+
+/// Whether the profile shows anything of what the host did.
+pub fn has_host_events(tables: &Tables) -> bool {
+    let tracks = &tables.trace().tracks;
+    tracks.iter().any(|it| it.kind == TrackKind::Thread && !it.events.is_empty())
+}
+
+/// What it wins to no longer trace or compile, where `cost` is what a rule holds of that.
+pub fn without_compile(tables: &Tables, facts: &Facts, cost: Dur) -> Option<Gain> {
+    let all = facts.of("compile");
+    // Where a rule holds nearly all of the category, the replay says what is left without it.
+    if cost.0 as f64 >= 0.9 * all.0 as f64 {
+        Gain::of_change(tables, "without compile")
+    } else {
+        Some(Gain::of_times(facts.step.0, facts.step.0 - cost.0))
+    }
+}
 
 impl Facts {
     /// Time of the mean step in a category.

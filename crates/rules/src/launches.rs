@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::replay::rows_in;
 use analyses::span::{Span, covered, subtract, union};
 use analyses::step::{Step, median};
-use analyses::step_time::{DeviceTime, HostTimes, busy_devices, streams_of};
+use analyses::step_time::{HostTimes, busy_devices, host_compute, streams_of};
 use trace::{Dur, EventId, OpKind, TrackId, TrackKind};
 
 /// As many steps are looked at: more say no more.
@@ -83,7 +83,7 @@ impl Launches {
         }
         // Ops of a host are only asked for where something waits for them.
         match devices.is_empty() && trace.events.kind.contains(&OpKind::Sync) {
-            true => DeviceTime::on_host(trace, host).compute,
+            true => host_compute(trace, host),
             false => best,
         }
     }

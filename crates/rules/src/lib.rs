@@ -9,7 +9,9 @@
 
 mod facts;
 mod gpu;
+mod input;
 mod launches;
+mod slow_steps;
 pub mod testing;
 
 use analyses::Tables;
@@ -179,7 +181,12 @@ impl Gain {
     pub fn of_change(tables: &Tables, change: &str) -> Option<Gain> {
         let rows = tables.get::<WhatIf>();
         let row = rows.iter().find(|it| it.change == change)?;
-        Some(Gain::of_times(row.step_ps, row.new_step_ps))
+        let (sure, old) = (Gain::of_times(row.step_ps, row.new_step_ps), row.step_ps);
+        Some(Gain {
+            low: sure.low.min(Gain::of_times(old, row.worst_ps).low),
+            high: sure.high.max(Gain::of_times(old, row.best_ps).high),
+            ..sure
+        })
     }
 
     /// From a step time to another, both as profiled.
@@ -258,16 +265,32 @@ macro_rules! registry {
 }
 
 registry![
+    checkpoint_stall::CheckpointStall,
     clock_throttled::ClockThrottled,
     compute_bound::ComputeBound,
     cpu_contention::CpuContention,
+    dominant_op::DominantOp,
+    eager_ops::EagerOps,
     exposed_collective::ExposedCollective,
     fp32_only::Fp32Only,
+    input_bound::InputBound,
+    input_cpu_starved::InputCpuStarved,
+    input_file_read::InputFileRead,
+    input_no_prefetch::InputNoPrefetch,
+    input_python::InputPython,
+    input_serial_map::InputSerialMap,
+    input_small_files::InputSmallFiles,
+    latency_tail::LatencyTail,
     low_occupancy::LowOccupancy,
+    memory_leak::MemoryLeak,
+    memory_pressure::MemoryPressure,
     no_tensor_cores::NoTensorCores,
     profiler_overhead::ProfilerOverhead,
     python_overhead::PythonOverhead,
+    recompilation::Recompilation,
+    retracing::Retracing,
     small_batch::SmallBatch,
+    step_outliers::StepOutliers,
     straggler::Straggler,
     sync_stall::SyncStall,
     tiny_ops::TinyOps,
@@ -365,7 +388,10 @@ mod tests {
             .map(|it| it.unwrap().path())
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().replace('_', "-"))
-            .filter(|it| !["lib", "facts", "gpu", "launches", "testing"].contains(&it.as_str()))
+            .filter(|it| {
+                let helpers = ["facts", "gpu", "input", "launches", "lib", "slow-steps", "testing"];
+                !helpers.contains(&it.as_str())
+            })
             .collect();
         files.sort();
         let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();

@@ -1,6 +1,9 @@
 //! Python holds the step while nothing of the framework runs.
 
 use analyses::Tables;
+use analyses::host_call::{HostCall, eager_ops};
+use analyses::python_time::PythonTime;
+use trace::{Dur, EventId};
 
 use crate::facts::{NO_STEPS, facts, percent};
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
@@ -27,27 +30,76 @@ impl Rule for PythonOverhead {
         let Some(facts) = facts(tables) else {
             return Verdict::unknown(NO_STEPS);
         };
-        let share = facts.share("python");
+        // The lines between ops that are called one by one go with those calls.
+        let eager = eager_ops(tables);
+        let python = facts.of("python");
+        let cost = if eager.per_step >= MANY_OPS { Dur(python.0 - eager.between_ps) } else { python };
+        let share = facts.share_of(cost);
         if share < WORTH_SAYING {
             return Verdict::Clear;
         }
-        let cost = facts.of("python");
-        Finding::new(
-            format!("Python outside the framework holds {cost} of a step, {}", percent(share)),
-            cost,
-            facts.step,
-        )
-        .gain(Gain::of_change(tables, "without python"))
-        .evidence(
-            Evidence::text(format!(
-                "in {} steps the driving thread called nothing and nothing computed",
-                facts.n_steps
-            ))
-            .rows("step_time", Vec::new()),
-        )
-        .fix("do logging, metrics and callbacks every N steps, or in a thread")
+        let gain = match cost == python {
+            true => Gain::of_change(tables, "without python"),
+            false => Some(Gain::of_times(facts.step.0, facts.step.0 - cost.0)),
+        };
+        let holder = holder(tables, cost);
+        let title = match &holder {
+            Some(it) => format!(
+                "Python holds {cost} of a step, {}, most of it in {} ({})",
+                percent(share),
+                it.function,
+                it.place
+            ),
+            None => format!("Python outside the framework holds {cost} of a step, {}", percent(share)),
+        };
+        let mut finding = Finding::new(title, cost, facts.step).gain(gain);
+        if let Some(place) = where_it_lies(tables) {
+            finding = finding.evidence(place);
+        }
+        if let Some(it) = &holder {
+            let text = format!(
+                "{} ran {} times, {} a step with what it calls",
+                it.function,
+                it.calls,
+                Dur(it.total_ps)
+            );
+            let event = u32::try_from(it.event).ok().map(EventId);
+            let evidence = Evidence::text(text).rows("python_time", Vec::new());
+            finding = finding.evidence(evidence.events(event.into_iter().collect()));
+        }
+        let finding = finding.fix("do logging, metrics and callbacks every N steps, or in a thread");
+        match holder {
+            Some(_) => finding,
+            None => finding.edit(
+                "the profile has no Python lines; to see which one holds the time",
+                "py-spy record --rate 500 -o python.svg -- python train.py",
+            ),
+        }
         .found()
     }
+}
+
+/// As for `eager-ops`: fewer are around every compiled step.
+const MANY_OPS: i64 = 20;
+
+/// The innermost Python function that still holds most of the time.
+fn holder(tables: &Tables, cost: Dur) -> Option<PythonTime> {
+    let rows = tables.get::<PythonTime>();
+    let most = rows.iter().filter(|it| it.total_ps * 10 >= cost.0 * 7);
+    most.min_by_key(|it| it.total_ps).cloned()
+}
+
+/// Between which calls most of the Python lies.
+fn where_it_lies(tables: &Tables) -> Option<Evidence> {
+    let calls = tables.get::<HostCall>();
+    let (row, call) = calls.iter().enumerate().max_by_key(|it| it.1.after_ps)?;
+    let before = call.before.as_deref().unwrap_or("the next call");
+    let text = match call.call == before {
+        true => format!("{} a step lies between one call of {before} and the next", Dur(call.after_ps)),
+        false => format!("{} a step lies after {}, the longest before {before}", Dur(call.after_ps), call.call),
+    };
+    let event = u32::try_from(call.event).ok().map(EventId);
+    Some(Evidence::text(text).rows("host_call", vec![row]).events(event.into_iter().collect()))
 }
 
 #[cfg(test)]

@@ -81,9 +81,9 @@ impl<'a> Fields<'a> {
     /// how many there were, or `None` where the next field is another or damaged.
     pub fn skip_run(&mut self, tag: u8, until: usize) -> Option<usize> {
         let mut n = 0;
-        while self.at < until && self.bytes.get(self.at) == Some(&tag) {
-            let Some((len, len_len)) = varint(self.bytes, self.at + 1) else { break };
-            let end = (self.at + 1 + len_len).checked_add(len as usize);
+        while self.at < until {
+            let Some((len, head)) = tiny_field(self.bytes, self.at, tag) else { break };
+            let end = (self.at + head).checked_add(len as usize);
             let Some(end) = end.filter(|&it| it <= self.bytes.len()) else { break };
             self.at = end;
             n += 1;
@@ -141,21 +141,71 @@ pub fn varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     if first < 0x80 {
         return Some((u64::from(first), 1));
     }
-    let Some(chunk) = bytes.get(at..).and_then(|it| it.first_chunk::<8>()) else {
-        return long_varint(bytes, at);
-    };
-    let word = u64::from_le_bytes(*chunk);
-    let stops = !word & 0x8080_8080_8080_8080;
+    let Some(word) = word(bytes, at) else { return long_varint(bytes, at) };
+    let stops = !word & CONTINUES;
     if stops == 0 {
         return long_varint(bytes, at);
     }
-    let len = (stops.trailing_zeros() as usize + 1) / 8;
-    // Everything below the stop bit, without the continuation bits.
-    let word = word & (stops ^ (stops - 1)) & 0x7F7F_7F7F_7F7F_7F7F;
+    Some((close_up(word & below(stops)), last_byte(stops)))
+}
+
+/// The field at `at`, if it has this single-byte tag and a varint of at most seven bytes: the
+/// varint, and how long both are.
+///
+/// One load and no branch on the varint's length. `None` may also mean that the file ends within
+/// eight bytes: whoever asks must know the slow way too.
+#[inline(always)]
+pub fn short_field(bytes: &[u8], at: usize, tag: u8) -> Option<(u64, usize)> {
+    let word = word(bytes, at)?;
+    let stops = !word & (CONTINUES << 8);
+    if word as u8 != tag || stops == 0 {
+        return None;
+    }
+    Some((close_up((word & below(stops)) >> 8), last_byte(stops)))
+}
+
+/// The same for varints of at most four bytes, as sizes and ids are: half the work.
+#[inline(always)]
+pub fn tiny_field(bytes: &[u8], at: usize, tag: u8) -> Option<(u32, usize)> {
+    let word = word(bytes, at)?;
+    let value = (word >> 8) as u32;
+    let stops = !value & CONTINUES as u32;
+    if word as u8 != tag || stops == 0 {
+        return None;
+    }
+    let value = value & (stops ^ (stops - 1));
+    let value = (value & 0x007F_007F) | ((value & 0x7F00_7F00) >> 1);
+    let value = (value & 0x0000_3FFF) | ((value & 0x3FFF_0000) >> 2);
+    Some((value, 1 + last_byte(u64::from(stops))))
+}
+
+/// The eight bytes from `at` on, the first of them lowest.
+#[inline(always)]
+pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|it| u64::from_le_bytes(*it))
+}
+
+/// In each byte the bit that says whether another one follows.
+const CONTINUES: u64 = 0x8080_8080_8080_8080;
+
+/// All bits up to the lowest one set.
+#[inline(always)]
+fn below(stops: u64) -> u64 {
+    stops ^ (stops - 1)
+}
+
+/// How many bytes there are up to the lowest bit set.
+#[inline(always)]
+fn last_byte(stops: u64) -> usize {
+    (stops.trailing_zeros() as usize + 1) / 8
+}
+
+/// Closes up groups of seven bits, one in each byte.
+#[inline(always)]
+fn close_up(word: u64) -> u64 {
     let word = (word & 0x007F_007F_007F_007F) | ((word & 0x7F00_7F00_7F00_7F00) >> 1);
     let word = (word & 0x0000_3FFF_0000_3FFF) | ((word & 0x3FFF_0000_3FFF_0000) >> 2);
-    let word = (word & 0x0000_0000_0FFF_FFFF) | ((word & 0x0FFF_FFFF_0000_0000) >> 4);
-    Some((word, len))
+    (word & 0x0000_0000_0FFF_FFFF) | ((word & 0x0FFF_FFFF_0000_0000) >> 4)
 }
 
 #[cold]
@@ -173,7 +223,7 @@ fn long_varint(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Damage, Field, Fields, Value, varint};
+    use super::{Damage, Field, Fields, Value, short_field, tiny_field, varint};
 
     fn encode(mut value: u64) -> Vec<u8> {
         let mut out = Vec::new();
@@ -194,6 +244,13 @@ mod tests {
                 assert_eq!(varint(&bytes, 0), Some((value, len)), "{value:#x} at the end");
                 let padded = [bytes.as_slice(), &[0xFF; 12]].concat();
                 assert_eq!(varint(&padded, 0), Some((value, len)), "{value:#x} in the middle");
+                let field = [&[0x22], padded.as_slice()].concat();
+                let short = (len <= 7).then_some((value, len + 1));
+                assert_eq!(short_field(&field, 0, 0x22), short, "{value:#x} in a field");
+                assert_eq!(short_field(&field, 0, 0x1A), None);
+                let tiny = (len <= 4).then_some((value as u32, len + 1));
+                assert_eq!(tiny_field(&field, 0, 0x22), tiny, "{value:#x} in a field");
+                assert_eq!(tiny_field(&field, 0, 0x1A), None);
             }
         }
         assert_eq!(varint(&[0x80; 9], 0), None);

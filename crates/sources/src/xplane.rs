@@ -33,7 +33,7 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use trace::{
-    ArgSource, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder, TrackId,
+    ArgSource, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder, TrackId,
     TrackKind,
 };
 
@@ -453,8 +453,11 @@ fn make_tracks(
     let mut of_line: HashMap<(usize, i64), TrackId> = HashMap::new();
     for line in lines.iter_mut() {
         line.track = *of_line.entry((line.plane, line.id)).or_insert_with(|| {
-            let kind = kind_of_line(planes[line.plane].kind(), &line.name);
-            out.new_track(Some(of_plane[line.plane]), kind, &line.name)
+            let plane = &planes[line.plane];
+            let kind = kind_of_line(plane.kind(), &line.name);
+            let track = out.new_track(Some(of_plane[line.plane]), kind, &line.name);
+            out.args_from(track, Args::place(source, plane.bytes.start as u64));
+            track
         });
     }
     lines.sort_by_key(|it| it.track);
@@ -487,7 +490,7 @@ fn decode_lines(
                 n_events: *n_events,
                 first_row: 0,
                 start,
-                source,
+                args_from: planes[line.plane].bytes.start,
                 on_host: planes[line.plane].kind() == PlaneKind::Host,
                 plane: line.plane,
             });

@@ -81,6 +81,8 @@ pub(crate) struct Rig {
     correlation: u64,
     /// Blocks of each kernel. By default four whole waves on the device.
     pub(crate) grid: u64,
+    /// Over how many layers of the model the kernels are spread, so that no op stands out.
+    pub(crate) layers: u64,
     /// The host's clock zero, seen from the cluster's.
     pub(crate) began_us: u64,
 }
@@ -101,6 +103,7 @@ impl Rig {
             launch_us: 0,
             correlation: 100,
             grid: WHOLE_WAVES,
+            layers: 1,
             began_us: 0,
         }
     }
@@ -180,11 +183,16 @@ impl Rig {
         };
         assert!(self.launch_us < at_us, "{} runs before it is launched", kernel.name);
         let correlation = ("correlation_id", Value::U64(self.launch(call, gpu)));
+        let layer = format!("model/layer_{}/", self.correlation % self.layers);
+        let op = match self.layers {
+            1 => kernel.op.to_owned(),
+            _ => kernel.op.replacen("model/", &layer, 1),
+        };
         let stats = match self.dialect {
             Dialect::Nvidia => vec![
                 correlation,
                 ("context_id", text("$$1")),
-                ("tf_op", text(kernel.op)),
+                ("tf_op", text(op)),
                 (
                     "kernel_details",
                     text(format!(

@@ -36,7 +36,9 @@ pub struct TraceBuilder {
     start: Vec<i64>,
     dur: Vec<i64>,
     detail: Vec<u32>,
-    args_at: Vec<u64>,
+    args_at: Vec<u32>,
+    /// By track, where it was said.
+    args_from: Vec<u64>,
     details: Vec<Detail>,
     departs: Vec<Keys>,
     arrives: Vec<Keys>,
@@ -57,43 +59,62 @@ pub struct Keys {
     pub batch: KeyBatch,
 }
 
-/// Keys and the rows that carry them. Profilers count their keys up, so most lie near the first
-/// and cost eight bytes an entry.
+/// Keys and the rows that carry them.
+///
+/// Profilers count their keys up and give one to every kernel, so on a device almost all follow
+/// the last one closely, in the row behind it: two bytes each.
 #[derive(Debug, Default)]
 pub struct KeyBatch {
-    base: Option<u64>,
-    near: Vec<(u32, u32)>,
-    far: Vec<(u64, u32)>,
+    runs: Vec<KeyRun>,
+    /// In each run, from one key to the next.
+    steps: Vec<u16>,
+    last_key: u64,
+}
+
+/// Rows that follow one another, and the key of the first.
+#[derive(Debug)]
+struct KeyRun {
+    first_key: u64,
+    rows: Range<u32>,
 }
 
 impl KeyBatch {
     /// Expects up to so many keys. What is not used of that costs nothing.
     pub fn with_room(n: usize) -> KeyBatch {
-        KeyBatch { near: Vec::with_capacity(n), ..KeyBatch::default() }
+        KeyBatch { steps: Vec::with_capacity(n), ..KeyBatch::default() }
     }
 
+    #[inline]
     pub fn push(&mut self, key: u64, row: u32) {
-        // Below the first key too: threads take numbers from one counter in turn.
-        let base = *self.base.get_or_insert(key.saturating_sub(1 << 31));
-        match u32::try_from(key.wrapping_sub(base)) {
-            Ok(offset) => self.near.push((offset, row)),
-            Err(_) => self.far.push((key, row)),
+        let step = u16::try_from(key.wrapping_sub(self.last_key));
+        self.last_key = key;
+        match (self.runs.last_mut(), step) {
+            (Some(run), Ok(step)) if run.rows.end == row => {
+                run.rows.end += 1;
+                self.steps.push(step);
+            }
+            _ => self.runs.push(KeyRun { first_key: key, rows: row..row + 1 }),
         }
     }
 
     fn is_empty(&self) -> bool {
-        self.base.is_none()
+        self.runs.is_empty()
     }
 
     fn len(&self) -> usize {
-        self.near.len() + self.far.len()
+        self.runs.len() + self.steps.len()
     }
 
-    fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        let base = self.base.unwrap_or(0);
-        let near =
-            self.near.iter().map(move |&(key, row)| (base.wrapping_add(u64::from(key)), row));
-        near.chain(self.far.iter().copied())
+    fn for_each(&self, mut each: impl FnMut(u64, u32)) {
+        let mut steps = self.steps.iter();
+        for KeyRun { first_key, rows } in &self.runs {
+            let mut key = *first_key;
+            each(key, rows.start);
+            for (row, &step) in (rows.start + 1..rows.end).zip(&mut steps) {
+                key = key.wrapping_add(u64::from(step));
+                each(key, row);
+            }
+        }
     }
 }
 
@@ -108,8 +129,8 @@ pub struct ColumnsMut<'a> {
     pub dur: &'a mut [i64],
     /// [`DetailId`]s.
     pub detail: &'a mut [u32],
-    /// By [`Args::place`].
-    pub args: &'a mut [u64],
+    /// Bytes from where [`TraceBuilder::args_from`] says, or [`Args::NONE`].
+    pub args: &'a mut [u32],
 }
 
 impl<'a> ColumnsMut<'a> {
@@ -315,6 +336,14 @@ impl TraceBuilder {
         self.blobs.push(blob);
     }
 
+    /// Where the arguments of a track's events are counted from, by [`Args::place`].
+    pub fn args_from(&mut self, track: TrackId, place: u64) {
+        if self.args_from.len() <= track.row() {
+            self.args_from.resize(track.row() + 1, 0);
+        }
+        self.args_from[track.row()] = place;
+    }
+
     /// Takes the bytes that arguments stay in; answers their number for [`Args::place`].
     pub fn source(&mut self, source: Box<dyn ArgSource>) -> u16 {
         self.sources.push(source);
@@ -368,6 +397,9 @@ impl TraceBuilder {
         let mut counters = self.counters;
         counters.sort_by_key(|it| (it.track, it.time));
         self.notes.sort_by_key(|it| it.kind);
+        self.args_from.resize(self.tracks.len(), 0);
+        let args_from =
+            self.tracks.iter().zip(self.args_from).map(|it| (it.0.events.end, it.1)).collect();
         let mut trace = Trace {
             origin_unix_ns: self.origin_unix_ns,
             window: self.window,
@@ -388,7 +420,7 @@ impl TraceBuilder {
             counters,
             facts: self.facts,
             blobs: self.blobs,
-            args: Args { at: self.args_at, sources: self.sources },
+            args: Args { at: self.args_at, from: args_from, sources: self.sources },
             notes: self.notes,
         };
         trace.events.kind = classify(&trace);
@@ -400,7 +432,8 @@ impl TraceBuilder {
     /// Brings rows into the order of tracks and time, and drops those given up.
     fn settle_rows(&mut self) -> Moved {
         let in_order = self.segments.windows(2).all(|it| it[0].0 < it[1].0);
-        let dead = self.name.par_iter().any(|&it| it == DEAD);
+        // The largest number there is: the largest of many is found faster than the first.
+        let dead = self.name.par_chunks(1 << 16).any(|it| it.iter().max() == Some(&DEAD));
         if in_order && !dead {
             for (track, rows) in &self.segments {
                 self.tracks[track.row()].events = rows.clone();
@@ -459,9 +492,9 @@ impl TraceBuilder {
         gather(&mut self.args_at, rows, order);
     }
 
-    /// For each event the row of the innermost one around it on its track.
+    /// For each event the row of the innermost one around it on its track, counted from 1.
     fn nest(&self) -> Vec<u32> {
-        let mut parent = vec![NO_ROW; self.start.len()];
+        let mut parent = vec![0; self.start.len()];
         let mut runs = Vec::new();
         let mut rest = parent.as_mut_slice();
         for track in &self.tracks {
@@ -488,7 +521,10 @@ impl TraceBuilder {
                 } else {
                     open.partition_point(|it| it.0 >= end)
                 };
-                *parent = around.checked_sub(1).map_or(NO_ROW, |it| open[it].1);
+                // Kernels have none: memory that was never written to need not be there.
+                if let Some(around) = around.checked_sub(1) {
+                    *parent = open[around].1 + 1;
+                }
                 if holds {
                     open.push((end, row as u32));
                 }
@@ -555,27 +591,29 @@ fn gather<T: Copy + Send + Sync>(column: &mut Vec<T>, rows: Range<usize>, order:
 }
 
 /// Joins departures and arrivals that share kind, scope and key.
-fn join(departs: &[Keys], arrives: &[Keys], moved: &Moved) -> Edges {
+fn join<'a>(departs: &'a [Keys], arrives: &'a [Keys], moved: &Moved) -> Edges {
     let mut edges = Edges::default();
     let mut groups: Vec<(EdgeKind, u32)> = arrives.iter().map(|it| (it.kind, it.scope)).collect();
     groups.sort_unstable();
     groups.dedup();
     for (kind, scope) in groups {
-        let of = |all: &'_ [Keys]| -> Vec<usize> {
-            (0..all.len()).filter(|&it| all[it].kind == kind && all[it].scope == scope).collect()
+        let of = |all: &'a [Keys]| -> Vec<&'a KeyBatch> {
+            let these = all.iter().filter(|it| it.kind == kind && it.scope == scope);
+            these.map(|it| &it.batch).collect()
         };
         let (from, to) = (of(departs), of(arrives));
-        let keys = || from.iter().flat_map(|&it| departs[it].batch.iter());
-        let lookup = Lookup::new(keys);
-        let most = to.iter().map(|&it| arrives[it].batch.len()).sum();
+        let lookup = Lookup::new(&from);
+        let most = to.iter().map(|it| it.len()).sum();
         edges.from.reserve(most);
         edges.to.reserve(most);
-        for (key, row) in to.iter().flat_map(|&it| arrives[it].batch.iter()) {
-            let from = lookup.get(key).and_then(|it| moved.now(it));
-            if let (Some(from), Some(to)) = (from, moved.now(row)) {
-                edges.from.push(EventId(from));
-                edges.to.push(EventId(to));
-            }
+        for batch in to {
+            batch.for_each(|key, row| {
+                let from = lookup.get(key).and_then(|it| moved.now(it));
+                if let (Some(from), Some(to)) = (from, moved.now(row)) {
+                    edges.from.push(EventId(from));
+                    edges.to.push(EventId(to));
+                }
+            });
         }
         edges.kind.resize(edges.to.len(), kind);
     }
@@ -600,20 +638,25 @@ enum Lookup {
 }
 
 impl Lookup {
-    fn new<I: Iterator<Item = (u64, u32)>>(keys: impl Fn() -> I) -> Lookup {
+    fn new(batches: &[&KeyBatch]) -> Lookup {
         let (mut low, mut high, mut n) = (u64::MAX, 0, 0_u64);
-        for (key, _) in keys() {
-            (low, high, n) = (low.min(key), high.max(key), n + 1);
+        for batch in batches {
+            batch.for_each(|key, _| (low, high) = (low.min(key), high.max(key)));
+            n += batch.len() as u64;
         }
         let span = high.saturating_sub(low).saturating_add(1);
         if n > 0 && span <= n.saturating_mul(4) {
             let mut rows = vec![NO_ROW; span as usize];
-            for (key, row) in keys() {
-                rows[(key - low) as usize] = row;
+            for batch in batches {
+                batch.for_each(|key, row| rows[(key - low) as usize] = row);
             }
             Lookup::Dense(low, rows)
         } else {
-            Lookup::Sparse(keys().collect())
+            let mut rows = HashMap::new();
+            for batch in batches {
+                batch.for_each(|key, row| _ = rows.insert(key, row));
+            }
+            Lookup::Sparse(rows)
         }
     }
 
@@ -658,15 +701,15 @@ fn classify(trace: &Trace) -> Vec<OpKind> {
     runs.into_par_iter().for_each(|(track, first, kinds)| {
         for (row, kind) in (first..).zip(kinds) {
             let name = events.name[row].row();
-            let detail = events.detail[row].row();
+            // Where most events have none, that column was never written to: it is only read,
+            // page by page, where it decides.
+            let detail = || events.detail[row].row();
             *kind = match track {
                 TrackKind::Steps => OpKind::Step,
                 TrackKind::Summary => OpKind::Summary,
-                TrackKind::Stream => by_category[detail].unwrap_or(on_device[name]),
+                TrackKind::Stream => by_category[detail()].unwrap_or(on_device[name]),
                 _ => match on_host[name] {
-                    OpKind::User if detail != 0 => {
-                        with_detail(&trace.details[detail], on_device[name])
-                    }
+                    OpKind::User => with_detail(&trace.details[detail()], on_device[name]),
                     known => known,
                 },
             };

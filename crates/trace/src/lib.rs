@@ -173,7 +173,8 @@ pub struct Events {
     pub start: Vec<Time>,
     pub dur: Vec<Dur>,
     pub detail: Vec<DetailId>,
-    /// Row of the innermost event around this one, or [`NO_ROW`]: an `Option` would double it.
+    /// Row of the innermost event around this one, counted from 1, or 0: an `Option` would double
+    /// it, and tracks on which nothing nests keep pages that were never written to.
     parent: Vec<u32>,
 }
 
@@ -191,7 +192,7 @@ impl Events {
 
     /// The innermost event on the same track that spans this one.
     pub fn parent(&self, event: EventId) -> Option<EventId> {
-        self.parent.get(event.row()).filter(|&&it| it != NO_ROW).map(|&it| EventId(it))
+        self.parent.get(event.row())?.checked_sub(1).map(EventId)
     }
 
     pub fn end(&self, event: EventId) -> Time {
@@ -352,7 +353,10 @@ pub struct Blob {
 /// Event → where its arguments lie in the source's bytes; decoded when somebody asks.
 #[derive(Default)]
 pub struct Args {
-    at: Vec<u64>,
+    /// Bytes from where the track's arguments are counted from: no writer's message is larger.
+    at: Vec<u32>,
+    /// The row each track ends at, and [`Args::place`] its arguments are counted from.
+    from: Vec<(u32, u64)>,
     sources: Vec<Box<dyn ArgSource>>,
 }
 
@@ -365,15 +369,24 @@ pub trait ArgSource: Send + Sync {
 }
 
 impl Args {
-    /// An event's place: which source and which byte. 48 bits of offset hold 256 TiB.
+    /// In place of an offset: the event has no arguments, or too far behind to say where.
+    pub const NONE: u32 = u32::MAX;
+
+    /// A place: which source and which byte. 48 bits of offset hold 256 TiB.
     pub fn place(source: u16, offset: u64) -> u64 {
         (u64::from(source) << 48) | (offset & 0xFFFF_FFFF_FFFF)
     }
 
     pub fn of(&self, event: EventId) -> Vec<(String, FactValue)> {
-        let Some(&at) = self.at.get(event.row()) else { return Vec::new() };
-        let source = self.sources.get((at >> 48) as usize);
-        source.map(|it| it.args(at & 0xFFFF_FFFF_FFFF)).unwrap_or_default()
+        let track = self.from.partition_point(|it| it.0 <= event.0);
+        match (self.at.get(event.row()), self.from.get(track)) {
+            (Some(&at), Some((_, from))) if at != Args::NONE => {
+                let place = from + u64::from(at);
+                let source = self.sources.get((place >> 48) as usize);
+                source.map(|it| it.args(place & 0xFFFF_FFFF_FFFF)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
     }
 
     pub fn bytes(&self, blob: &Blob) -> Option<&[u8]> {
@@ -382,7 +395,7 @@ impl Args {
     }
 
     pub fn heap_bytes(&self) -> usize {
-        self.at.capacity() * 8
+        self.at.capacity() * 4
     }
 }
 

@@ -14,8 +14,8 @@
 //! A line `fact gpu0 key=value` says something about a track.
 
 use crate::{
-    ArgSource, Args, Detail, Dur, EdgeKind, EventId, FactValue, KernelShape, NumberKey, Time,
-    Trace, TraceBuilder, TrackKind,
+    ArgSource, Detail, Dur, EdgeKind, EventId, FactValue, KernelShape, NumberKey, Time, Trace,
+    TraceBuilder, TrackKind,
 };
 
 const PS_PER_US: f64 = 1e6;
@@ -136,7 +136,7 @@ fn describe(out: &mut TraceBuilder, event: EventId, args: &str, drawn: &mut Draw
     out.describe(event, detail);
     drawn.0.push(pairs.iter().map(|it| (it.0.to_owned(), value_of(it.1))).collect());
     let row = event.0..event.0 + 1;
-    out.columns(row).args[0] = Args::place(0, drawn.0.len() as u64);
+    out.columns(row).args[0] = drawn.0.len() as u32;
 }
 
 fn with_number(name: &str, mark: char) -> (&str, Option<i64>) {

@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 use trace::{Args, ColumnsMut, KeyBatch, NoteKind, NumberKey};
 
 use super::meta::{Lift, PlaneMeta, Special};
-use crate::wire::{Fields, varint};
+use crate::wire::{Fields, short_field, tiny_field, varint, word};
 
 /// A piece of a line that begins and ends between events.
 #[derive(Debug)]
@@ -16,7 +16,8 @@ pub struct Chunk {
     pub first_row: u32,
     /// Of the line, in picoseconds of the trace.
     pub start: i64,
-    pub source: u16,
+    /// Where the places of arguments are counted from.
+    pub args_from: usize,
     pub on_host: bool,
     pub plane: usize,
 }
@@ -44,6 +45,9 @@ impl Decoded {
     fn keep(&mut self, id: u32, event: &Event) {
         if let Some(key) = event.get(Lift::Correlation) {
             self.correlations.push(key, id);
+            if event.has == 1 << Lift::Correlation as u16 {
+                return;
+            }
         }
         // Keys of different types must not meet; six bits hold them all.
         let key = |key: u64, kind: u64| key.wrapping_add(kind << 58);
@@ -108,6 +112,19 @@ impl Event {
         (self.metadata, self.offset, self.dur, self.hash, self.has) = (0, 0, 0, 0, 0);
     }
 
+    /// Takes a stat's value: its text, or its number where that is empty.
+    #[inline(always)]
+    fn take(&mut self, lift: Lift, stat: u64, number: u64, text: &[u8]) {
+        if lift == Lift::Detail {
+            let value = if text.is_empty() { number } else { hash_text(text) };
+            // Added up, so that the order of stats does not matter.
+            self.hash = self.hash.wrapping_add(mix(value, stat.wrapping_add(0x9E37)) | 1);
+        } else {
+            self.lifted[lift as usize] = number;
+            self.has |= 1 << lift as u16;
+        }
+    }
+
     #[inline(always)]
     fn get(&self, lift: Lift) -> Option<u64> {
         (self.has & (1 << lift as u16) != 0).then(|| self.lifted[lift as usize])
@@ -124,25 +141,34 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
     let bytes = &bytes[..chunk.bytes.end];
     let mut at = chunk.bytes.start;
     while at < bytes.len() && row < rows.name.len() {
-        let Some((tag, tag_len)) = varint(bytes, at) else { break };
-        if tag != u64::from(super::EVENT_TAG) {
-            // A field of the line that stands between its events.
-            let mut fields = Fields::new(&bytes[at..]);
-            match fields.next() {
-                Ok(Some(_)) => at += fields.position(),
-                _ => break,
+        let (tag_len, len, len_len) = match tiny_field(bytes, at, super::EVENT_TAG) {
+            Some((len, both)) => (1, u64::from(len), both - 1),
+            None => {
+                let Some((tag, tag_len)) = varint(bytes, at) else { break };
+                if tag != u64::from(super::EVENT_TAG) {
+                    // A field of the line that stands between its events.
+                    let mut fields = Fields::new(&bytes[at..]);
+                    match fields.next() {
+                        Ok(Some(_)) => at += fields.position(),
+                        _ => break,
+                    }
+                    continue;
+                }
+                let Some((len, len_len)) = varint(bytes, at + tag_len) else { break };
+                (tag_len, len, len_len)
             }
-            continue;
-        }
+        };
         let place = at + tag_len;
-        let Some((len, len_len)) = varint(bytes, place) else { break };
         let body = place + len_len;
         let Some(end) = body.checked_add(len as usize).filter(|&it| it <= bytes.len()) else { break };
         at = end;
         event.clear();
-        if read_event(bytes, body, end, meta, &mut event).is_none() {
-            out.note(NoteKind::Malformed, place);
-            continue;
+        if !read_usual_event(bytes, body, end, meta, &mut event) {
+            event.clear();
+            if read_event(bytes, body, end, meta, &mut event).is_none() {
+                out.note(NoteKind::Malformed, place);
+                continue;
+            }
         }
 
         let start = chunk.start.checked_add(event.offset);
@@ -170,7 +196,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         rows.name[row] = name;
         rows.start[row] = start;
         rows.dur[row] = dur;
-        rows.args[row] = Args::place(chunk.source, place as u64);
+        rows.args[row] = u32::try_from(place - chunk.args_from).unwrap_or(Args::NONE);
         if hash != 0 {
             rows.detail[row] = seen.number(hash, place, &mut out.details);
         }
@@ -196,12 +222,89 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
     out
 }
 
-/// Reads the event from `at` to `end`. What lies behind is only looked at, never taken: a load of
-/// eight bytes may reach over the end, a value may not.
+/// Reads an event that is laid out as all writers do it: fields in the order of their numbers,
+/// each of them once, and nothing else. `false` where it is not, or is damaged: then
+/// [`read_event`] must read it, from the start.
 ///
-/// Writers put fields in the order of their numbers, so they are tried in that order: a branch
-/// that is always taken costs nothing, a jump by tag is mostly mispredicted.
+/// What lies behind `end` may be looked at, and even taken for a part of the event; the end is
+/// then not met, and it is not a usual one.
 #[inline(always)]
+fn read_usual_event(
+    bytes: &[u8],
+    mut at: usize,
+    end: usize,
+    meta: &PlaneMeta,
+    event: &mut Event,
+) -> bool {
+    if let Some((value, len)) = tiny_field(bytes, at, 0x08) {
+        event.metadata = u64::from(value);
+        at += len;
+    }
+    if let Some((value, len)) = short_field(bytes, at, 0x10) {
+        event.offset = value as i64;
+        at += len;
+    }
+    if let Some((value, len)) = short_field(bytes, at, 0x18) {
+        event.dur = value as i64;
+        at += len;
+    }
+    while at < end {
+        let Some(stat_end) = read_usual_stat(bytes, at, meta, event) else { return false };
+        at = stat_end;
+    }
+    at == end
+}
+
+/// Reads the stat whose tag is at `at`, if it is a usual one; answers where it ends.
+///
+/// ```text
+/// word   22 size 08 id | tag value…      tag value for numbers
+///                      | 2A  len text…   which fill what is left of `size`
+/// ```
+#[inline(always)]
+fn read_usual_stat(bytes: &[u8], at: usize, meta: &PlaneMeta, event: &mut Event) -> Option<usize> {
+    let word = word(bytes, at)?;
+    // Both tags, and that neither size nor id goes on.
+    if word & 0x80FF_80FF != 0x0008_0022 {
+        return read_long_stat(bytes, at, meta, event);
+    }
+    let [_, size, _, id, tag, len, ..] = word.to_le_bytes();
+    let lift = meta.short_lifts[usize::from(id & 0x7F)];
+    let end = at + 2 + usize::from(size);
+    if lift == Lift::No && size >= 2 {
+        return Some(end);
+    }
+    if tag == 0x2A && u16::from(len) + 4 == u16::from(size) {
+        event.take(lift, u64::from(id), 0, bytes.get(at + 6..end)?);
+    } else if matches!(tag, 0x18 | 0x20 | 0x38) {
+        let (value, len) = short_field(bytes, at + 4, tag)?;
+        if at + 4 + len != end {
+            return None;
+        }
+        event.take(lift, u64::from(id), number(tag, value), &[]);
+    } else {
+        return read_long_stat(bytes, at, meta, event);
+    }
+    Some(end)
+}
+
+/// Reads any other stat whose tag is at `at`; answers where it ends.
+fn read_long_stat(bytes: &[u8], at: usize, meta: &PlaneMeta, event: &mut Event) -> Option<usize> {
+    let (size, len) = short_field(bytes, at, 0x22)?;
+    let end = (at + len).checked_add(usize::try_from(size).ok()?)?;
+    read_stat(bytes, at + len, end, meta, event)?;
+    Some(end)
+}
+
+/// A stat's number: a reference is not the number it refers by.
+#[inline(always)]
+fn number(tag: u8, value: u64) -> u64 {
+    value ^ (u64::from(tag == 0x38) << 63)
+}
+
+/// Reads any event from `at` to `end`. What lies behind is only looked at, never taken: a load of
+/// eight bytes may reach over the end, a value may not.
+#[cold]
 fn read_event(
     bytes: &[u8],
     mut at: usize,
@@ -210,40 +313,32 @@ fn read_event(
     event: &mut Event,
 ) -> Option<()> {
     while at < end {
-        let begun = at;
-        if bytes.get(at) == Some(&0x08) {
-            let (value, len) = varint(bytes, at + 1)?;
-            event.metadata = value;
-            at += 1 + len;
-        }
-        if at < end && bytes.get(at) == Some(&0x10) {
-            let (value, len) = varint(bytes, at + 1)?;
-            event.offset = value as i64;
-            at += 1 + len;
-        }
-        if at < end && bytes.get(at) == Some(&0x18) {
-            let (value, len) = varint(bytes, at + 1)?;
-            event.dur = value as i64;
-            at += 1 + len;
-        }
-        while at < end && bytes.get(at) == Some(&0x22) {
-            let (size, len) = varint(bytes, at + 1)?;
-            at += 1 + len;
-            let stat_end = at.checked_add(usize::try_from(size).ok()?)?;
-            if stat_end > end {
-                return None;
+        match bytes.get(at)? {
+            tag @ (0x08 | 0x10 | 0x18) => {
+                let (value, len) = varint(bytes, at + 1)?;
+                match tag {
+                    0x08 => event.metadata = value,
+                    0x10 => event.offset = value as i64,
+                    _ => event.dur = value as i64,
+                }
+                at += 1 + len;
             }
-            read_stat(bytes, at, stat_end, meta, event)?;
-            at = stat_end;
-        }
-        if at == begun {
-            at += skip_field(bytes, at, end)?;
+            0x22 => {
+                let (size, len) = varint(bytes, at + 1)?;
+                at += 1 + len;
+                let stat_end = at.checked_add(usize::try_from(size).ok()?)?;
+                if stat_end > end {
+                    return None;
+                }
+                read_stat(bytes, at, stat_end, meta, event)?;
+                at = stat_end;
+            }
+            _ => at += skip_field(bytes, at, end)?,
         }
     }
     (at == end).then_some(())
 }
 
-#[inline(always)]
 fn read_stat(
     bytes: &[u8],
     mut at: usize,
@@ -271,8 +366,7 @@ fn read_stat(
             let len;
             (value, len) = varint(bytes, at + 1)?;
             at += 1 + len;
-            // A reference is not the number it refers by.
-            value ^= u64::from(tag == 0x38) << 63;
+            value = number(tag, value);
         } else if tag == 0x2A {
             let (size, len) = varint(bytes, at + 1)?;
             at += 1 + len;
@@ -291,14 +385,7 @@ fn read_stat(
     if at != end {
         return None;
     }
-    if lift == Lift::Detail {
-        let value = if text.is_empty() { value } else { hash_text(text) };
-        // Added up, so that the order of stats does not matter.
-        event.hash = event.hash.wrapping_add(mix(value, id.wrapping_add(0x9E37)) | 1);
-    } else {
-        event.lifted[lift as usize] = value;
-        event.has |= 1 << lift as u16;
-    }
+    event.take(lift, id, value, text);
     Some(())
 }
 
@@ -351,22 +438,87 @@ pub fn mix(a: u64, b: u64) -> u64 {
     (wide as u64) ^ ((wide >> 64) as u64)
 }
 
+/// Sixteen bytes at a time, each with their place: the sums do not wait for one another.
 fn hash_text(text: &[u8]) -> u64 {
-    let fold = |hash: u64, it: [u8; 16]| {
+    const STEP: u64 = 0xA076_1D64_78BD_642F;
+    let part = |place: u64, it: [u8; 16]| {
         let wide = u128::from_le_bytes(it);
-        mix(hash ^ wide as u64, (wide >> 64) as u64)
+        mix(wide as u64 ^ place, (wide >> 64) as u64 ^ place)
     };
     let mut hash = text.len() as u64;
+    let mut place = 0_u64;
     for chunk in text.as_chunks::<16>().0 {
-        hash = fold(hash, *chunk);
+        hash = hash.wrapping_add(part(place, *chunk));
+        place = place.wrapping_add(STEP);
     }
     // The last sixteen bytes, though some were met before: no copy of a part is needed.
-    match text.last_chunk::<16>() {
-        Some(last) => fold(hash, *last),
+    let last = match text.last_chunk::<16>() {
+        Some(last) => *last,
         None => {
             let mut last = [0; 16];
             last[..text.len()].copy_from_slice(text);
-            fold(hash, last)
+            last
         }
+    };
+    hash.wrapping_add(part(place, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use trace::TraceBuilder;
+
+    use super::super::Space;
+    use super::{Event, PlaneMeta, read_event, read_usual_event};
+
+    fn field(number: u8, body: &[u8]) -> Vec<u8> {
+        [&[number << 3 | 2, body.len() as u8], body].concat()
+    }
+
+    /// A plane whose stats 3, 4 and 9 are a correlation, nothing of interest and an op.
+    fn meta() -> PlaneMeta {
+        let mut plane = field(2, b"/device:GPU:0");
+        for (id, name) in [(3, "correlation_id"), (4, "device_id"), (9, "tf_op")] {
+            let named = [vec![0x08, id], field(2, name.as_bytes())].concat();
+            plane.extend(field(5, &[vec![0x08, id], field(2, &named)].concat()));
+        }
+        let file = field(1, &plane);
+        let mut out = TraceBuilder::new();
+        let space = Space::walk(&file, &mut out);
+        PlaneMeta::read(&file, &space.planes[0], &mut out)
+    }
+
+    /// What was read of an event: numbers, detail, and a correlation.
+    fn read(event: &Event) -> (u64, i64, i64, u64, Option<u64>) {
+        let correlation = event.get(super::Lift::Correlation);
+        (event.metadata, event.offset, event.dur, event.hash, correlation)
+    }
+
+    #[test]
+    fn the_usual_way_reads_nothing_else_than_the_slow_one() {
+        let meta = meta();
+        let head = [0x08, 0x01, 0x10, 0x80, 0xD2, 0xF4, 0x18, 0x18, 0xA0, 0x78];
+        let correlation = [0x22, 0x05, 0x08, 0x03, 0x18, 0xE1, 0x02];
+        let device = [0x22, 0x04, 0x08, 0x04, 0x20, 0x00];
+        let op = field(4, &[vec![0x08, 0x09], field(5, b"model/dense/MatMul:MatMul")].concat());
+        let usual = [&head[..], &correlation, &device, &op].concat();
+        let mut n_usual = 0;
+        for at in 0..usual.len() {
+            for byte in 0..=u8::MAX {
+                let mut bytes = usual.clone();
+                bytes[at] = byte;
+                // Behind the event comes another.
+                bytes.extend_from_slice(&usual);
+                for end in [usual.len(), usual.len() - 1, head.len(), at] {
+                    let (mut fast, mut slow) = (Event::default(), Event::default());
+                    if read_usual_event(&bytes, 0, end, &meta, &mut fast) {
+                        let sound = read_event(&bytes, 0, end, &meta, &mut slow);
+                        assert_eq!(sound, Some(()), "{byte:#x} at {at}, up to {end}");
+                        assert_eq!(read(&fast), read(&slow), "{byte:#x} at {at}, up to {end}");
+                        n_usual += 1;
+                    }
+                }
+            }
+        }
+        assert!(n_usual > usual.len() * 64, "most texts and numbers are usual: {n_usual}");
     }
 }

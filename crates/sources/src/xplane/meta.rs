@@ -104,9 +104,11 @@ pub struct PlaneMeta {
     /// Stats that stand for all events of a name.
     event_stats: Vec<Vec<Range<usize>>>,
     stat_ids: IdMap,
-    /// By stat id, for those that are small: the hot loop asks this of every stat.
+    /// By stat id, for those that are small.
     small_lifts: Vec<Lift>,
     lifts: Vec<Lift>,
+    /// By stat id, for those of one byte: the hot loop asks this of every stat.
+    pub short_lifts: [Lift; 128],
     stat_names: Vec<String>,
     pub facts: Vec<(String, FactValue)>,
     /// Compiled programs: name and bytes.
@@ -184,11 +186,13 @@ impl PlaneMeta {
             stat_ids,
             small_lifts,
             lifts,
+            short_lifts: [Lift::No; 128],
             stat_names,
             facts: Vec::new(),
             programs: Vec::new(),
             unnamed: out.text("(unnamed)").0,
         };
+        meta.short_lifts = std::array::from_fn(|id| meta.lift(id as u64));
         let mut event_ids = Vec::with_capacity(plane.event_metadata.len());
         for entry in &plane.event_metadata {
             event_ids.push(map_key(&bytes[entry.clone()]));

@@ -24,9 +24,16 @@ fn scenario(
     scenario
 }
 
+/// GPUs that run a model of several layers.
+fn model_on(n_gpus: usize) -> Rig {
+    let mut rig = Rig::new(Dialect::Nvidia, n_gpus);
+    rig.layers = 7;
+    rig
+}
+
 /// The device is fed ahead and never waits.
 pub(super) fn well_tuned() -> Scenario {
-    let mut rig = Rig::new(Dialect::Nvidia, 1);
+    let mut rig = model_on(1);
     let stream = rig.stream(0, 13, "Compute");
     let copies = rig.stream(0, 14, "MemcpyH2D");
     let tiles: Tiles<'_> = &[(Compute, 7800), (Runtime, 200)];
@@ -53,7 +60,7 @@ pub(super) fn well_tuned() -> Scenario {
 
 /// A copy from pageable memory blocks the host before anything can be launched.
 pub(super) fn transfer_bound() -> Scenario {
-    let mut rig = Rig::new(Dialect::Nvidia, 1);
+    let mut rig = model_on(1);
     let stream = rig.stream(0, 13, "Compute,MemcpyH2D");
     let tiles: Tiles<'_> = &[
         (Python, 100),
@@ -80,7 +87,7 @@ pub(super) fn transfer_bound() -> Scenario {
 
 /// All devices reduce when all have computed.
 pub(super) fn exposed_collective() -> Scenario {
-    let mut rig = Rig::new(Dialect::Nvidia, 2);
+    let mut rig = model_on(2);
     let streams: Vec<(LineId, LineId)> = (0..2)
         .map(|gpu| (rig.stream(gpu, 13, "Compute"), rig.stream(gpu, 20, "Compute")))
         .collect();
@@ -111,7 +118,7 @@ pub(super) fn exposed_collective() -> Scenario {
 
 /// One of four devices computes half as long again.
 pub(super) fn straggler() -> Scenario {
-    let mut rig = Rig::new(Dialect::Nvidia, 4);
+    let mut rig = model_on(4);
     let streams: Vec<(LineId, LineId)> = (0..4)
         .map(|gpu| (rig.stream(gpu, 13, "Compute"), rig.stream(gpu, 20, "Compute")))
         .collect();
@@ -155,7 +162,7 @@ pub(super) fn straggler() -> Scenario {
 /// The host looks at each result before it launches the next.
 pub(super) fn sync_stall() -> Scenario {
     const TIMES: u64 = 20;
-    let mut rig = Rig::new(Dialect::Nvidia, 1);
+    let mut rig = model_on(1);
     let stream = rig.stream(0, 13, "Compute");
     let mut tiles: Vec<(Category, u64)> = vec![(Python, 100)];
     for _ in 0..TIMES {
@@ -181,7 +188,7 @@ pub(super) fn sync_stall() -> Scenario {
 /// Kernels shorter than the launch of the next.
 pub(super) fn tiny_ops() -> Scenario {
     const KERNELS: u64 = 300;
-    let mut rig = Rig::new(Dialect::Nvidia, 1);
+    let mut rig = model_on(1);
     let stream = rig.stream(0, 13, "Compute");
     let mut tiles: Vec<(Category, u64)> = vec![(Python, 100), (Runtime, 7)];
     for _ in 0..KERNELS {
@@ -205,7 +212,7 @@ pub(super) fn tiny_ops() -> Scenario {
 /// Four examples a step.
 pub(super) fn small_batch() -> Scenario {
     const KERNELS: u64 = 60;
-    let mut rig = Rig::new(Dialect::Nvidia, 1);
+    let mut rig = model_on(1);
     let stream = rig.stream(0, 13, "Compute");
     let pipeline = rig.plane.line(1003, "tf_data_iterator_get_next/1003", 1_200_000);
     let mut tiles: Vec<(Category, u64)> = vec![(Python, 40), (Runtime, 10)];
@@ -231,7 +238,7 @@ pub(super) fn small_batch() -> Scenario {
 
 /// Single precision on ordinary units, though the device has tensor cores.
 pub(super) fn no_tensor_cores() -> Scenario {
-    let mut rig = Rig::new(Dialect::Nvidia, 1);
+    let mut rig = model_on(1);
     let stream = rig.stream(0, 13, "Compute");
     let tiles: Tiles<'_> =
         &[(Python, 30), (Runtime, 70), (Compute, 7700), (Runtime, 100), (Python, 100)];
@@ -251,7 +258,7 @@ pub(super) fn no_tensor_cores() -> Scenario {
 
 /// A quarter of the device is enough for each kernel's blocks.
 pub(super) fn low_occupancy() -> Scenario {
-    let mut rig = Rig::new(Dialect::Nvidia, 1);
+    let mut rig = model_on(1);
     let stream = rig.stream(0, 13, "Compute");
     let tiles: Tiles<'_> =
         &[(Python, 30), (Runtime, 70), (Compute, 5000), (Runtime, 100), (Python, 100)];

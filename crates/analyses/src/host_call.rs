@@ -1,0 +1,326 @@
+//! What the driving thread calls of the framework, and the Python between the calls.
+//!
+//! ```text
+//! driving thread   |train_step|  Python   |Mul| |Add| |train_step|
+//!                  '- call ---'-- after --'
+//! ```
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
+
+use crate::step::Step;
+use crate::step_time::StepTime;
+use crate::{Analysis, Tables};
+
+table! {
+    /// Calls of the driving thread into the framework, within the steps that count.
+    pub struct HostCall = "host_call" {
+        /// What is called: a function by the user's name, or an op.
+        call: String,
+        /// `function`, `op` for a single op called from Python, or `other`.
+        kind: &'static str,
+        /// How often, in all.
+        count: i64,
+        /// How often in a step.
+        per_step: f64,
+        /// Time inside the calls, for a mean step.
+        total_ps: i64,
+        /// Of that, in the op itself rather than in reaching it: for single ops.
+        work_ps: Option<i64>,
+        /// Time from its end to the next call of any kind, for a mean step.
+        after_ps: i64,
+        /// The longest such time.
+        longest_after_ps: i64,
+        /// The call that follows the longest one.
+        before: Option<String>,
+        /// An event of it, and the longest wait's.
+        event: i64,
+    }
+}
+
+impl Analysis for HostCall {
+    fn run(tables: &Tables) -> Vec<HostCall> {
+        let trace = tables.trace();
+        let steps = tables.get::<Step>();
+        let counted: Vec<&Step> = steps.iter().filter(|it| it.counts()).collect();
+        let Some(first) = counted.first() else { return Vec::new() };
+        if trace.tracks[first.track as usize].kind != TrackKind::Thread {
+            return Vec::new();
+        }
+        let counted: Vec<&Step> =
+            counted.iter().copied().filter(|it| it.host == first.host).collect();
+        let n = counted.len() as i64;
+        let window = (first.start_ps, counted.last().map_or(0, |it| it.span().1));
+        let mut calls = Calls { trace, ids: BTreeMap::new(), rows: Vec::new(), names: HashMap::new() };
+        calls.walk(TrackId(first.track as u32), window);
+        let mut rows: Vec<HostCall> = calls
+            .rows
+            .iter()
+            .map(|it| HostCall {
+                call: it.label.clone(),
+                kind: it.kind,
+                count: it.count,
+                per_step: it.count as f64 / n as f64,
+                total_ps: it.total / n,
+                work_ps: (it.kind == "op").then_some(it.work / n),
+                after_ps: it.after / n,
+                longest_after_ps: it.longest,
+                before: it.before.map(|at| calls.rows[at].label.clone()),
+                event: i64::from(it.event.0),
+            })
+            .collect();
+        rows.sort_by(|a, b| {
+            (b.total_ps + b.after_ps).cmp(&(a.total_ps + a.after_ps)).then_with(|| a.call.cmp(&b.call))
+        });
+        rows
+    }
+}
+
+/// Single ops called from Python, of a mean step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EagerOps {
+    pub per_step: i64,
+    /// Inside the calls.
+    pub calls_ps: i64,
+    /// Of that, in the ops themselves.
+    pub work_ps: i64,
+    /// Python between them, as far as it is as short as a few lines.
+    pub between_ps: i64,
+}
+
+/// What calling single ops costs a step.
+pub fn eager_ops(tables: &Tables) -> EagerOps {
+    let mut all = EagerOps::default();
+    let mut per_step = 0.0;
+    for call in tables.get::<HostCall>().iter().filter(|it| it.kind == "op") {
+        per_step += call.per_step;
+        all.calls_ps += call.total_ps;
+        all.work_ps += call.work_ps.unwrap_or(0);
+        // Beyond some lines of Python, it is not the next op that is being prepared.
+        let most = (call.per_step * SOME_LINES_PS as f64) as i64;
+        all.between_ps += call.after_ps.min(most);
+    }
+    all.per_step = per_step as i64;
+    let rows = tables.get::<StepTime>();
+    let python: i64 = rows.iter().filter(|it| it.counts).map(|it| it.python_ps).sum();
+    let n = rows.iter().filter(|it| it.counts).count().max(1) as i64;
+    all.between_ps = all.between_ps.min(python / n);
+    all
+}
+
+/// A line of Python takes under a microsecond; recording an op for its gradient some tens.
+const SOME_LINES_PS: i64 = 100_000_000;
+
+struct Calls<'a> {
+    trace: &'a Trace,
+    ids: BTreeMap<(&'static str, String), usize>,
+    rows: Vec<Sum>,
+    /// What an inner event's name says of the call around it.
+    names: HashMap<StrId, Option<usize>>,
+}
+
+struct Sum {
+    label: String,
+    kind: &'static str,
+    count: i64,
+    total: i64,
+    work: i64,
+    after: i64,
+    longest: i64,
+    before: Option<usize>,
+    event: EventId,
+}
+
+/// A call that is not over.
+struct Call {
+    row: usize,
+    end: i64,
+    label: Option<usize>,
+    work: i64,
+}
+
+impl Calls<'_> {
+    fn walk(&mut self, track: TrackId, window: (i64, i64)) {
+        let trace = self.trace;
+        let mut open: Option<Call> = None;
+        let mut last: Option<(usize, i64)> = None;
+        for row in trace.tracks[track.row()].rows() {
+            let kind = trace.events.kind[row];
+            let start = trace.events.start[row].0;
+            if start < window.0 {
+                continue;
+            }
+            if start >= window.1 {
+                break;
+            }
+            if matches!(
+                kind,
+                OpKind::Listener | OpKind::Memory | OpKind::OpEnd | OpKind::Step | OpKind::User | OpKind::Python
+            ) {
+                continue;
+            }
+            let end = trace.events.end(EventId(row as u32)).0;
+            if let Some(call) = open.as_mut().filter(|it| start < it.end) {
+                let name = trace.events.name[row];
+                let said = match self.names.get(&name) {
+                    Some(&it) => it,
+                    None => self.learn(name),
+                };
+                call.label = call.label.or(said);
+                if trace.name(EventId(row as u32)).starts_with("KernelAndDevice") {
+                    call.work += end - start;
+                }
+                continue;
+            }
+            if let Some(call) = open.take() {
+                last = Some(self.close(&call, last));
+            }
+            // Giving a tensor back is no call worth a row.
+            if trace.name(EventId(row as u32)) == "TFE_DeleteTensorHandle" {
+                continue;
+            }
+            let label = match kind {
+                OpKind::InputWait => Some(self.id("other", "next batch".to_owned())),
+                _ => self.learn(trace.events.name[row]),
+            };
+            open = Some(Call { row, end, label, work: 0 });
+        }
+        if let Some(call) = open.take() {
+            self.close(&call, last);
+        }
+    }
+
+    /// The call is over: the Python before it came after the last one.
+    fn close(&mut self, call: &Call, last: Option<(usize, i64)>) -> (usize, i64) {
+        let trace = self.trace;
+        let event = EventId(call.row as u32);
+        let at = match call.label {
+            Some(it) => it,
+            None => {
+                let text = trace.name(event).to_owned();
+                // Making a tensor of a Python value is reached like an op.
+                let makes = ["convert_to_tensor", "tf.constant", "TFE_"];
+                let kind = if makes.iter().any(|it| text.starts_with(it)) { "op" } else { "other" };
+                self.id(kind, text)
+            }
+        };
+        let start = trace.events.start[call.row].0;
+        if let Some((before, end)) = last {
+            let gap = (start - end).max(0);
+            let sum = &mut self.rows[before];
+            sum.after = sum.after.saturating_add(gap);
+            if gap > sum.longest {
+                sum.longest = gap;
+                sum.before = Some(at);
+            }
+        }
+        let sum = &mut self.rows[at];
+        if sum.count == 0 {
+            sum.event = event;
+        }
+        sum.count += 1;
+        sum.total = sum.total.saturating_add(trace.events.dur[call.row].0);
+        sum.work = sum.work.saturating_add(call.work);
+        (at, call.end)
+    }
+
+    /// What a name says of the call it is part of.
+    fn learn(&mut self, name: StrId) -> Option<usize> {
+        if let Some(&known) = self.names.get(&name) {
+            return known;
+        }
+        let text = self.trace.text(name);
+        let said = if let Some(callee) = text.strip_prefix("EagerLocalExecute: ") {
+            match plain_function(callee) {
+                Some(function) => Some(self.id("function", function.to_owned())),
+                None if callee == "IteratorGetNext" => Some(self.id("other", "next batch".to_owned())),
+                None => Some(self.id("op", callee.to_owned())),
+            }
+        } else if let Some(function) =
+            text.strip_prefix("PjitFunction(").and_then(|it| it.strip_suffix(')'))
+        {
+            Some(self.id("function", function.to_owned()))
+        } else {
+            None
+        };
+        self.names.insert(name, said);
+        said
+    }
+
+    fn id(&mut self, kind: &'static str, label: String) -> usize {
+        let next = self.rows.len();
+        let at = *self.ids.entry((kind, label.clone())).or_insert(next);
+        if at == next {
+            self.rows.push(Sum {
+                label,
+                kind,
+                count: 0,
+                total: 0,
+                work: 0,
+                after: 0,
+                longest: 0,
+                before: None,
+                event: EventId(0),
+            });
+        }
+        at
+    }
+}
+
+/// `__inference_train_step_130` is the user's `train_step`.
+pub fn plain_function(name: &str) -> Option<&str> {
+    let rest = ["__inference_", "__forward_", "__backward_"]
+        .iter()
+        .find_map(|it| name.strip_prefix(it))?;
+    match rest.rsplit_once('_') {
+        Some((word, digits)) if !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()) => {
+            Some(word)
+        }
+        _ => Some(rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trace::testing::draw;
+
+    use super::{HostCall, eager_ops, plain_function};
+    use crate::Tables;
+
+    #[test]
+    fn functions_have_the_names_users_gave_them() {
+        assert_eq!(plain_function("__inference_train_step_130"), Some("train_step"));
+        assert_eq!(plain_function("__inference_one_step_on_data_7"), Some("one_step_on_data"));
+        assert_eq!(plain_function("MatMul"), None);
+    }
+
+    #[test]
+    fn calls_and_the_python_after_them() {
+        let step = |at: i64, n: i64| {
+            format!(
+                "train#{n} {at}..{0}, TFE_Py_FastPathExecute_C {at}..{1}, \
+                 EagerLocalExecute: Mul {at}..{1}, KernelAndDeviceFunc::Run {at}..{2}, \
+                 TFE_Py_ExecuteCancelable {3}..{4}, EagerLocalExecute: __inference_f_7 {3}..{4}",
+                at + 100,
+                at + 10,
+                at + 4,
+                at + 20,
+                at + 50
+            )
+        };
+        let steps: Vec<String> = (0..4).map(|it| step(it * 100, it)).collect();
+        let tables = Tables::new(Arc::new(draw(&format!("host/python: {}", steps.join(", ")))));
+        let rows = tables.get::<HostCall>();
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|it| (it.call.as_str(), it.kind, it.count, it.total_ps / 1_000_000, it.longest_after_ps / 1_000_000, it.before.as_deref()))
+            .collect();
+        assert_eq!(rows, [("f", "function", 4, 30, 50, Some("Mul")), ("Mul", "op", 4, 10, 10, Some("f"))]);
+        let eager = eager_ops(&tables);
+        assert_eq!((eager.per_step, eager.work_ps, eager.between_ps), (1, 4_000_000, 10_000_000));
+    }
+}

@@ -1,0 +1,734 @@
+//! The input pipeline as an operational model: crews of threads, each with its work for a step.
+//!
+//! A step of the consumer takes `rest + own work`, or as long as the slowest crew, whichever is
+//! longer; nothing is faster than all work shared by all cores. That is the law of the slowest
+//! station, as in Plumber (Kuchnik et al., MLSys 2022), with one addition: a pipeline without a
+//! buffer before the consumer works in the consumer's own time.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use trace::{EdgeKind, EventId, FactValue, OpKind, StrId, Trace, TrackId, TrackKind};
+
+use crate::span::{Span, total, union};
+use crate::step::Step;
+use crate::step_time::StepTime;
+use crate::{Model, Tables};
+
+/// The pipeline of one run; without stages where the trace has none.
+#[derive(Debug, Default)]
+pub struct Pipeline {
+    pub n_steps: i64,
+    /// Parents before children.
+    pub stages: Vec<Stage>,
+    pub crews: Vec<Crew>,
+    /// The mean step, as measured.
+    pub step_ps: i64,
+    /// The mean step without waiting for input.
+    pub rest_ps: i64,
+    /// Of that, computing, which wants cores too.
+    pub compute_ps: i64,
+    /// Cores that the pipeline may use, where it says so.
+    pub cores: Option<i64>,
+    /// Time of a step in which Python made input, on any thread.
+    pub python_ps: i64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Stage {
+    pub path: String,
+    pub parent: Option<usize>,
+    pub dataset: Option<String>,
+    pub calls: i64,
+    pub iterators: i64,
+    pub work_ps: i64,
+    pub python_ps: i64,
+    pub blocked_ps: i64,
+    pub parallelism: Option<i64>,
+    pub autotune: Option<bool>,
+    pub buffer_limit: Option<i64>,
+    pub buffered: Option<f64>,
+    pub batch_size: Option<i64>,
+    /// The crew that does its work.
+    pub works_in: usize,
+    /// The op that its functions spend most time in, and that time for a step.
+    pub top_op: Option<(String, i64)>,
+    /// Its rows, for evidence: a few of them.
+    pub events: Vec<EventId>,
+}
+
+/// Threads that share work: the consumer, the background threads of a stage, its pool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crew {
+    pub of: CrewOf,
+    /// Work for a step, of all its threads together.
+    pub work_ps: i64,
+    pub parallel: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrewOf {
+    /// Who asks for batches: its work is done while the training waits.
+    Consumer,
+    /// The background threads of a stage, which run all below it up to the next boundary.
+    Threads(usize),
+    /// The pool that runs a stage's functions.
+    Pool(usize),
+}
+
+impl Crew {
+    /// What its work for a step takes.
+    pub fn period_ps(&self) -> i64 {
+        self.work_ps / self.parallel.max(1)
+    }
+
+    pub fn name(&self, pipeline: &Pipeline) -> String {
+        match self.of {
+            CrewOf::Consumer => "consumer".to_owned(),
+            CrewOf::Threads(it) => pipeline.stages[it].path.clone(),
+            CrewOf::Pool(it) => format!("{} functions", pipeline.stages[it].path),
+        }
+    }
+}
+
+/// Stages that buffer what background threads make.
+const BOUNDARIES: [&str; 8] = [
+    "Prefetch",
+    "ParallelMap",
+    "MapAndBatch",
+    "ParallelInterleave",
+    "ParallelBatch",
+    "ParseExample",
+    "ParallelFilter",
+    "LegacyParallelInterleave",
+];
+
+impl Stage {
+    pub fn kind(&self) -> &str {
+        self.path.rsplit("::").next().unwrap_or(&self.path)
+    }
+
+    pub fn is_asynchronous(&self) -> bool {
+        is_boundary(self.kind())
+    }
+
+    /// The kind without its version: `BatchV2` is `Batch`.
+    pub fn plain_kind(&self) -> &str {
+        plain(self.kind())
+    }
+
+    /// Whether it reads files.
+    pub fn reads_files(&self) -> bool {
+        let kind = self.plain_kind();
+        ["TFRecord", "TextLine", "FixedLengthRecord", "LMDB", "SSTable", "ArrayRecord", "CSV", "Csv"]
+            .contains(&kind)
+    }
+
+    /// Its time in Python. All that a generator does is to call Python and to wait for it.
+    pub fn in_python_ps(&self) -> i64 {
+        if self.plain_kind() == "Generator" { self.work_ps } else { self.python_ps.min(self.work_ps) }
+    }
+
+    /// Put there by TensorFlow, not by the user.
+    pub fn is_injected(&self) -> bool {
+        self.dataset.as_deref().is_some_and(|it| it.starts_with("inject/"))
+    }
+}
+
+fn plain(kind: &str) -> &str {
+    let digits = kind.trim_end_matches(|it: char| it.is_ascii_digit());
+    match digits.strip_suffix('V') {
+        Some(name) if digits.len() < kind.len() => name,
+        _ => kind,
+    }
+}
+
+fn is_boundary(kind: &str) -> bool {
+    BOUNDARIES.contains(&plain(kind))
+}
+
+impl Pipeline {
+    /// The crew that needs longest for a step.
+    pub fn limit(&self) -> Option<usize> {
+        let busy = (0..self.crews.len()).filter(|&it| self.crews[it].work_ps > 0);
+        busy.max_by_key(|&it| self.crews[it].period_ps())
+    }
+
+    /// The stage with most work among those that a crew runs.
+    pub fn heaviest_in(&self, crew: usize) -> Option<usize> {
+        let stages = (0..self.stages.len()).filter(|&it| self.stages[it].works_in == crew);
+        stages.max_by_key(|&it| self.stages[it].work_ps)
+    }
+
+    pub fn crew(&self, of: CrewOf) -> Option<&Crew> {
+        self.crews.iter().find(|it| it.of == of)
+    }
+
+    /// Work done in the consumer's own time.
+    pub fn consumer_ps(&self) -> i64 {
+        self.crew(CrewOf::Consumer).map_or(0, |it| it.work_ps)
+    }
+
+    /// Whether a buffer stands between the consumer and the pipeline's work.
+    pub fn fetches_ahead(&self) -> bool {
+        let all: i64 = self.crews.iter().map(|it| it.work_ps).sum();
+        self.consumer_ps() * 10 < all
+    }
+
+    /// The mean step that the model expects.
+    pub fn predict(&self) -> i64 {
+        let crews = self.crews.iter().filter(|it| it.of != CrewOf::Consumer);
+        let slowest = crews.map(Crew::period_ps).max().unwrap_or(0);
+        (self.rest_ps + self.consumer_ps()).max(slowest).max(self.shared_ps())
+    }
+
+    /// The mean step after a change from `before`, where background work slows the rest of the
+    /// step by a part of the cores it takes: `contention` is 1 where the rest could use all cores
+    /// itself, 0 where it has one to itself.
+    pub fn predict_from(&self, before: &Pipeline, contention: f64) -> i64 {
+        let Some(cores) = self.cores.filter(|_| self.compute_ps > 0) else {
+            return self.predict();
+        };
+        let taken = |it: &Pipeline, step: i64| {
+            let work: i64 = it.crews.iter().map(|it| it.work_ps).sum();
+            let background = (work - it.consumer_ps()) as f64;
+            contention * (background / (step.max(1) as f64 * cores as f64)).clamp(0.0, 1.0)
+        };
+        let alone = self.rest_ps as f64 / (1.0 + taken(before, before.step_ps));
+        // The longer the step, the smaller the part of the cores: settles within a few rounds.
+        let mut step = self.predict();
+        for _ in 0..8 {
+            let rest_ps = (alone * (1.0 + taken(self, step))) as i64;
+            step = Pipeline { rest_ps, ..self.copy() }.predict();
+        }
+        step
+    }
+
+    /// What the model says holds the step.
+    pub fn limited_by(&self) -> String {
+        let all = self.predict();
+        if self.rest_ps + self.consumer_ps() == all {
+            return "the rest of the step".to_owned();
+        }
+        let slowest = self.crews.iter().find(|it| it.period_ps() == all);
+        slowest.map_or("the cores".to_owned(), |it| it.name(self))
+    }
+
+    /// What all work takes with all cores busy all the time.
+    fn shared_ps(&self) -> i64 {
+        let work: i64 = self.crews.iter().map(|it| it.work_ps).sum();
+        (work + self.compute_ps) / self.cores.unwrap_or(i64::MAX).max(1)
+    }
+
+    /// With a buffer before the consumer: a thread of its own does what the consumer did.
+    #[must_use]
+    pub fn with_prefetch(&self) -> Pipeline {
+        let mut new = self.copy();
+        for crew in &mut new.crews {
+            if crew.of == CrewOf::Consumer {
+                crew.of = CrewOf::Threads(0);
+            }
+        }
+        new
+    }
+
+    /// With a stage's work shared by so many threads, and taken off those that had it.
+    #[must_use]
+    pub fn with_parallel(&self, stage: usize, parallel: i64) -> Pipeline {
+        let mut new = self.without(stage);
+        new.crews.push(Crew {
+            of: CrewOf::Pool(stage),
+            work_ps: self.stages[stage].work_ps,
+            parallel,
+        });
+        new
+    }
+
+    /// Without a stage's work.
+    #[must_use]
+    pub fn without(&self, stage: usize) -> Pipeline {
+        let mut new = self.copy();
+        let gone = &self.stages[stage];
+        new.crews[gone.works_in].work_ps -= gone.work_ps;
+        new.stages[stage].work_ps = 0;
+        new
+    }
+
+    /// Without the Python in a stage.
+    #[must_use]
+    pub fn without_python(&self, stage: usize) -> Pipeline {
+        let mut new = self.copy();
+        let gone = &self.stages[stage];
+        let python = gone.in_python_ps();
+        // The driving thread no longer waits for the interpreter lock between its calls.
+        let free = (self.rest_ps - self.compute_ps).max(0);
+        new.rest_ps -= (free as f64 * WAITS_FOR_LOCK * busy_share(python, self.step_ps)) as i64;
+        new.crews[gone.works_in].work_ps -= python;
+        new.stages[stage].work_ps -= python;
+        new
+    }
+
+    /// Without the work of a stage and of all below it: its result is kept.
+    #[must_use]
+    pub fn with_cache_after(&self, stage: usize) -> Pipeline {
+        let mut new = self.copy();
+        let root = self.stages[stage].path.clone();
+        for at in 0..self.stages.len() {
+            if self.stages[at].path.starts_with(&root) {
+                new.crews[self.stages[at].works_in].work_ps -= self.stages[at].work_ps;
+                new.stages[at].work_ps = 0;
+            }
+        }
+        new
+    }
+
+    pub fn copy(&self) -> Pipeline {
+        Pipeline { stages: self.stages.clone(), crews: self.crews.clone(), ..*self }
+    }
+}
+
+impl Model for Pipeline {
+    fn build(tables: &Tables) -> Pipeline {
+        let trace = tables.trace();
+        let steps = tables.get::<Step>();
+        let counted: Vec<&Step> = steps.iter().filter(|it| it.counts()).collect();
+        let (Some(first), Some(last)) = (counted.first(), counted.last()) else {
+            return Pipeline::default();
+        };
+        // One host's: on another, the pipeline is the same.
+        let counted: Vec<&&Step> = counted.iter().filter(|it| it.host == first.host).collect();
+        let window = (first.start_ps, counted.last().unwrap_or(&last).span().1);
+        let host = trace
+            .tracks_of(TrackKind::Host)
+            .find(|&it| trace.track_name(it) == first.host);
+        let Some(host) = host else { return Pipeline::default() };
+        let seen = Seen::of(trace, host, window);
+        if seen.stages.is_empty() {
+            return Pipeline::default();
+        }
+        let mut pipeline = seen.settle(trace, counted.len() as i64);
+        let rows = tables.get::<StepTime>();
+        let rows: Vec<&StepTime> =
+            rows.iter().filter(|it| it.counts && it.host == first.host).collect();
+        let n = (rows.len() as i64).max(1);
+        let mean = |of: fn(&StepTime) -> i64| rows.iter().map(|it| of(it) / n).sum::<i64>();
+        pipeline.step_ps = mean(|it| it.dur_ps);
+        pipeline.rest_ps = mean(|it| it.dur_ps - it.input_ps);
+        // A device of its own computes without the host's cores.
+        let on_host = rows.iter().all(|it| it.device == "cpu");
+        pipeline.compute_ps = if on_host { mean(|it| it.compute_ps) } else { 0 };
+        pipeline
+    }
+}
+
+/// What an event of the pipeline is, by its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// A stage is asked for an element.
+    Asked(usize),
+    /// A background thread makes one.
+    Produce,
+    Other,
+}
+
+/// Sums over the window, before they are shared out.
+struct Seen {
+    window: Span,
+    stages: Vec<Stage>,
+    by_path: BTreeMap<String, usize>,
+    by_name: HashMap<StrId, Said>,
+    /// Iterators that were seen of each stage.
+    iterators: BTreeMap<usize, i64>,
+    /// Work in a crew's threads by the stage that owns them; `None` is the consumer.
+    threads: BTreeMap<Option<usize>, i64>,
+    pools: BTreeMap<usize, i64>,
+    /// Which stage a function's executor works for, on another thread than its caller's.
+    runs: HashMap<EventId, usize>,
+    python: Vec<(usize, Span)>,
+    ops: BTreeMap<(usize, StrId), i64>,
+}
+
+/// An event of the pipeline that is not over yet.
+struct Open {
+    row: usize,
+    end: i64,
+    said: Said,
+    /// Time of events inside it that are not its own work.
+    inside: i64,
+    /// Time inside it in which something waited for a buffer.
+    blocked: i64,
+    /// The stage whose thread this is, once a child has told.
+    owner: Option<usize>,
+}
+
+impl Seen {
+    fn of(trace: &Trace, host: TrackId, window: Span) -> Seen {
+        let mut seen = Seen {
+            window,
+            stages: Vec::new(),
+            by_path: BTreeMap::new(),
+            by_name: HashMap::new(),
+            iterators: BTreeMap::new(),
+            threads: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            runs: HashMap::new(),
+            python: Vec::new(),
+            ops: BTreeMap::new(),
+        };
+        let tracks: Vec<TrackId> = trace
+            .tracks_of(TrackKind::Thread)
+            .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
+            .collect();
+        let mut calls = HashMap::new();
+        for &track in &tracks {
+            let rows = trace.tracks[track.row()].rows();
+            if trace.events.kind[rows].contains(&OpKind::InputStage) {
+                seen.walk(trace, track, &mut calls);
+            }
+        }
+        if seen.stages.is_empty() {
+            return seen;
+        }
+        seen.follow_functions(trace, &calls);
+        if !seen.runs.is_empty() {
+            for &track in &tracks {
+                seen.find_ops(trace, track);
+            }
+        }
+        seen
+    }
+
+    fn holds(&self, start: i64) -> bool {
+        self.window.0 <= start && start < self.window.1
+    }
+
+    /// Reads one thread's events. `calls` learns which stage each function call is for.
+    fn walk(&mut self, trace: &Trace, track: TrackId, calls: &mut HashMap<EventId, usize>) {
+        let mut open: Vec<Open> = Vec::new();
+        for row in trace.tracks[track.row()].rows() {
+            if trace.events.kind[row] != OpKind::InputStage {
+                continue;
+            }
+            let start = trace.events.start[row].0;
+            while open.last().is_some_and(|it| it.end <= start) {
+                self.close(trace, &mut open);
+            }
+            let said = self.said(trace, trace.events.name[row]);
+            let end = trace.events.end(EventId(row as u32)).0;
+            if let Said::Asked(stage) = said {
+                // A background thread works for the stage above the first one it asks.
+                let above = self.stages[stage].parent;
+                for it in open.iter_mut().filter(|it| it.said == Said::Produce) {
+                    it.owner = it.owner.or(above);
+                }
+            } else if said == Said::Other {
+                let caller = open.iter().rev().find_map(|it| match it.said {
+                    Said::Asked(stage) => Some(stage),
+                    Said::Produce => it.owner,
+                    Said::Other => None,
+                });
+                if let Some(stage) = caller {
+                    calls.insert(EventId(row as u32), stage);
+                }
+            }
+            open.push(Open { row, end, said, inside: 0, blocked: 0, owner: None });
+        }
+        while !open.is_empty() {
+            self.close(trace, &mut open);
+        }
+    }
+
+    /// The innermost open event is over: its time goes where it belongs.
+    fn close(&mut self, trace: &Trace, open: &mut Vec<Open>) {
+        let Some(it) = open.pop() else { return };
+        let dur = trace.events.dur[it.row].0;
+        let counts = self.holds(trace.events.start[it.row].0);
+        let mut blocked = it.blocked;
+        if let Said::Asked(stage) = it.said {
+            let own = (dur - it.inside).max(0);
+            if self.stages[stage].is_asynchronous() {
+                // What it does itself is to wait for its buffer.
+                blocked += own;
+                if counts {
+                    add(&mut self.stages[stage].blocked_ps, own);
+                }
+            } else if counts {
+                add(&mut self.stages[stage].work_ps, own);
+            }
+            if counts {
+                self.stages[stage].calls += 1;
+                let events = &mut self.stages[stage].events;
+                if events.len() < SAMPLED {
+                    events.push(EventId(it.row as u32));
+                }
+            }
+        }
+        let around = open.iter().rposition(|it| it.said != Said::Other);
+        match around {
+            Some(at) => {
+                if it.said != Said::Other {
+                    add(&mut open[at].inside, dur);
+                    add(&mut open[at].blocked, blocked);
+                }
+            }
+            // The outermost event is a thread's whole turn.
+            None if it.said != Said::Other && counts => {
+                let crew = match it.said {
+                    Said::Produce => it.owner,
+                    // The event around it began before the capture.
+                    Said::Asked(stage) => self.boundary_above(stage),
+                    Said::Other => None,
+                };
+                let work = (dur - blocked).max(0);
+                add(self.threads.entry(crew).or_default(), work);
+                // A background thread's own part is its stage's work.
+                if let (Said::Produce, Some(owner)) = (it.said, it.owner) {
+                    add(&mut self.stages[owner].work_ps, (dur - it.inside).max(0));
+                }
+            }
+            None => (),
+        }
+    }
+
+    fn said(&mut self, trace: &Trace, name: StrId) -> Said {
+        if let Some(&said) = self.by_name.get(&name) {
+            return said;
+        }
+        let text = trace.text(name);
+        let said = if text.starts_with("Iterator::") {
+            let stage = self.stage(&without_indices(text));
+            *self.iterators.entry(stage).or_default() += 1;
+            Said::Asked(stage)
+        } else if text.ends_with("Produce") {
+            Said::Produce
+        } else {
+            Said::Other
+        };
+        self.by_name.insert(name, said);
+        said
+    }
+
+    /// The stage of a path, and with it all above.
+    fn stage(&mut self, path: &str) -> usize {
+        if let Some(&at) = self.by_path.get(path) {
+            return at;
+        }
+        let parent = path
+            .rsplit_once("::")
+            .filter(|it| it.0.contains("::"))
+            .map(|it| it.0.to_owned())
+            .map(|it| self.stage(&it));
+        self.stages.push(Stage { path: path.to_owned(), parent, ..Stage::default() });
+        self.by_path.insert(path.to_owned(), self.stages.len() - 1);
+        self.stages.len() - 1
+    }
+
+    /// What a stage's functions take on other threads than the one that calls them: from the
+    /// call to their end, as handing work over takes time too.
+    fn follow_functions(&mut self, trace: &Trace, calls: &HashMap<EventId, usize>) {
+        let mut ends: BTreeMap<EventId, (usize, i64)> = BTreeMap::new();
+        for at in 0..trace.edges.len() {
+            if trace.edges.kind[at] != EdgeKind::Function {
+                continue;
+            }
+            let (from, to) = (trace.edges.from[at], trace.edges.to[at]);
+            // The call itself lies in an event that says that a stage calls.
+            let stage = std::iter::once(from)
+                .chain(trace.events.ancestors(from).take(DEEPEST))
+                .find_map(|it| calls.get(&it));
+            let Some(&stage) = stage else { continue };
+            self.runs.insert(to, stage);
+            let same_thread = trace.track_of(from) == trace.track_of(to);
+            if !same_thread && self.holds(trace.events.start[from.row()].0) {
+                let end = &mut ends.entry(from).or_insert((stage, i64::MIN)).1;
+                *end = (*end).max(trace.events.end(to).0);
+            }
+        }
+        for (from, (stage, end)) in ends {
+            let took = (end - trace.events.start[from.row()].0).max(0);
+            add(self.pools.entry(stage).or_default(), took);
+        }
+    }
+
+    /// The ops that functions of the pipeline run, and Python among them.
+    fn find_ops(&mut self, trace: &Trace, track: TrackId) {
+        for row in trace.tracks[track.row()].rows() {
+            let start = trace.events.start[row].0;
+            let kind = trace.events.kind[row];
+            if !matches!(kind, OpKind::PythonOp | OpKind::Op) || !self.holds(start) {
+                continue;
+            }
+            let event = EventId(row as u32);
+            let mut around = trace.events.ancestors(event).take(DEEPEST);
+            let Some(stage) = around.find_map(|it| self.runs.get(&it).copied()) else { continue };
+            let op = self.ops.entry((stage, trace.events.name[row])).or_default();
+            add(op, trace.events.dur[row].0);
+            if kind == OpKind::PythonOp {
+                self.python.push((stage, (start, trace.events.end(event).0)));
+            }
+        }
+    }
+
+    fn settle(mut self, trace: &Trace, n_steps: i64) -> Pipeline {
+        let n = n_steps.max(1);
+        let mut python: BTreeMap<usize, Vec<Span>> = BTreeMap::new();
+        for (stage, span) in &self.python {
+            python.entry(*stage).or_default().push(*span);
+        }
+        let python_ps = total(&union(self.python.iter().map(|it| it.1).collect())) / n;
+        for (stage, spans) in python {
+            self.stages[stage].python_ps = total(&union(spans)) / n;
+        }
+        for (&(stage, name), &time) in &self.ops {
+            let top = &mut self.stages[stage].top_op;
+            if top.as_ref().is_none_or(|it| it.1 < time / n) {
+                let text = trace.text(name);
+                let op = text.rsplit_once(':').map_or(text, |it| it.1);
+                *top = Some((op.to_owned(), time / n));
+            }
+        }
+        let mut cores = None;
+        for (at, stage) in self.stages.iter_mut().enumerate() {
+            stage.iterators = self.iterators.get(&at).copied().unwrap_or(0);
+            stage.work_ps /= n;
+            stage.blocked_ps /= n;
+            cores = describe(trace, stage).max(cores);
+        }
+        let mut crews: Vec<Crew> = Vec::new();
+        for (&owner, &work) in &self.threads {
+            let of = owner.map_or(CrewOf::Consumer, CrewOf::Threads);
+            // Only an interleave asks several iterators at once.
+            let parallel = owner
+                .filter(|&it| self.stages[it].plain_kind().ends_with("Interleave"))
+                .and_then(|it| self.stages[it].parallelism)
+                .map_or(1, |it| it.clamp(1, cores.unwrap_or(i64::MAX).max(1)));
+            crews.push(Crew { of, work_ps: work / n, parallel });
+        }
+        for at in 0..self.stages.len() {
+            let own = self.threads_of(at);
+            let found = crews.iter().position(|it| match (it.of, own) {
+                (CrewOf::Consumer, None) => true,
+                (CrewOf::Threads(it), Some(own)) => it == own,
+                _ => false,
+            });
+            // A thread that made nothing inside the window still has its place.
+            self.stages[at].works_in = found.unwrap_or_else(|| {
+                let of = own.map_or(CrewOf::Consumer, CrewOf::Threads);
+                crews.push(Crew { of, work_ps: 0, parallel: 1 });
+                crews.len() - 1
+            });
+        }
+        for (&stage, &work) in &self.pools {
+            let most = cores.unwrap_or(i64::MAX).max(1);
+            let chosen = match self.stages[stage].autotune {
+                Some(true) => cores,
+                _ => None,
+            };
+            let parallel = self.stages[stage].parallelism.or(chosen).unwrap_or(1).clamp(1, most);
+            add(&mut self.stages[stage].work_ps, work / n);
+            // A serial stage waits for its function: the time is in its thread already.
+            if self.stages[stage].is_asynchronous() {
+                self.stages[stage].works_in = crews.len();
+                crews.push(Crew { of: CrewOf::Pool(stage), work_ps: work / n, parallel });
+            } else {
+                self.stages[stage].work_ps -= work / n;
+            }
+        }
+        // Python runs one thread at a time, however many call it.
+        for at in 0..self.stages.len() {
+            let stage = &self.stages[at];
+            let crew = &mut crews[stage.works_in];
+            if matches!(crew.of, CrewOf::Pool(_)) && stage.python_ps * 2 > crew.work_ps {
+                crew.work_ps = stage.python_ps.max(crew.period_ps());
+                crew.parallel = 1;
+                self.stages[at].work_ps = crew.work_ps;
+            }
+        }
+        Pipeline { n_steps, stages: self.stages, crews, cores, python_ps, ..Pipeline::default() }
+    }
+
+    /// The boundary above a stage: its threads run it. A boundary's own background work is its.
+    fn threads_of(&self, stage: usize) -> Option<usize> {
+        let own = self.stages[stage].is_asynchronous() && self.threads.contains_key(&Some(stage));
+        if own { Some(stage) } else { self.boundary_above(stage) }
+    }
+
+    fn boundary_above(&self, stage: usize) -> Option<usize> {
+        std::iter::successors(self.stages[stage].parent, |&it| self.stages[it].parent)
+            .find(|&it| self.stages[it].is_asynchronous())
+    }
+}
+
+/// How much of Python's and the dispatcher's time in a step is waiting for the interpreter lock
+/// while another thread runs Python all the time: it is handed over every 5 ms only.
+const WAITS_FOR_LOCK: f64 = 0.6;
+
+fn busy_share(work: i64, step: i64) -> f64 {
+    (work as f64 / step.max(1) as f64).clamp(0.0, 1.0)
+}
+
+/// As many of a stage's events as its arguments are read from.
+const SAMPLED: usize = 64;
+/// What nests deeper is nonsense.
+const DEEPEST: usize = 100;
+
+fn add(to: &mut i64, time: i64) {
+    *to = to.saturating_add(time);
+}
+
+/// Reads a stage's arguments; answers how many cores the pipeline may use.
+fn describe(trace: &Trace, stage: &mut Stage) -> Option<i64> {
+    let mut cores = None;
+    let (mut held, mut n_held) = (0.0, 0_u32);
+    for &event in &stage.events {
+        for (key, value) in trace.args.of(event) {
+            let number = match &value {
+                FactValue::Int(it) => Some(*it),
+                FactValue::Float(it) => Some(*it as i64),
+                FactValue::Text(it) => it.parse().ok(),
+            };
+            match key.as_str() {
+                "name" => stage.dataset = Some(value.to_string()),
+                // AUTOTUNE moves these while the run goes on: the last word counts.
+                "parallelism" => stage.parallelism = number.filter(|&it| it > 0),
+                "buffer_limit" | "buffer_size" | "max_batch_results" => {
+                    stage.buffer_limit = number.filter(|&it| it > 0);
+                }
+                "autotune" => {
+                    stage.autotune = match &value {
+                        FactValue::Text(it) => Some(it == "true"),
+                        _ => number.map(|it| it != 0),
+                    };
+                }
+                "buffered_elements" => {
+                    held += number.unwrap_or(0) as f64;
+                    n_held += 1;
+                }
+                "batch_size" => stage.batch_size = number,
+                "cpu_budget" | "threadpool_size" => {
+                    cores = cores.max(number.filter(|&it| (1..=4096).contains(&it)));
+                }
+                _ => (),
+            }
+        }
+    }
+    stage.buffered = (n_held > 0).then(|| held / f64::from(n_held));
+    stage.events.truncate(5);
+    cores
+}
+
+/// `Iterator::Root::FlatMap[773]::TFRecord` without the number: a dataset's many files, each an
+/// iterator, are one stage.
+pub fn without_indices(stage: &str) -> String {
+    let mut out = String::with_capacity(stage.len());
+    let mut inside = false;
+    for it in stage.chars() {
+        match it {
+            '[' => inside = true,
+            ']' => inside = false,
+            it if !inside => out.push(it),
+            _ => (),
+        }
+    }
+    out
+}

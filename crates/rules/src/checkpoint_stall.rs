@@ -1,0 +1,137 @@
+//! Saving holds the training.
+
+use std::collections::BTreeMap;
+
+use analyses::Tables;
+use analyses::step_time::StepTime;
+use trace::{Dur, EventId, OpKind};
+
+use crate::facts::{NO_STEPS, facts, percent};
+use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+
+rule! {
+    /// The training stands still while a checkpoint or a summary is written.
+    ///
+    /// ## Evidence
+    /// Steps in which a save runs (`SaveV2`, `MergeV2Checkpoints`, summary writers), and how much
+    /// longer they are than the others.
+    ///
+    /// ## Fix
+    /// Save less often, or in the background:
+    /// `tf.train.CheckpointOptions(enable_async=True)`, Orbax' `AsyncCheckpointer`.
+    ///
+    /// ## When it is wrong
+    /// A capture of a few steps around a save that happens every thousand makes it look dear:
+    /// the cost is for the steps captured.
+    pub struct CheckpointStall = "checkpoint-stall";
+}
+
+impl Rule for CheckpointStall {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        let cost = facts.of("output");
+        let share = facts.share("output");
+        if share < WORTH_SAYING {
+            return Verdict::Clear;
+        }
+        let steps = tables.get::<StepTime>();
+        let steps: Vec<&StepTime> = steps.iter().filter(|it| it.counts).collect();
+        let (saving, others): (Vec<&StepTime>, Vec<&StepTime>) =
+            steps.iter().partition(|it| it.output_ps * 10 > cost.0);
+        let mean = |of: &[&StepTime]| {
+            of.iter().map(|it| it.dur_ps).sum::<i64>() / i64::try_from(of.len()).unwrap_or(1).max(1)
+        };
+        let (name, events) = largest_save(tables);
+        let title = match others.is_empty() {
+            true => format!("every step saves ({name}): {cost}, {} of it", percent(share)),
+            false => format!(
+                "{} of {} steps save ({name}), {} each",
+                saving.len(),
+                steps.len(),
+                Dur(saving.iter().map(|it| it.output_ps).sum::<i64>() / saving.len().max(1) as i64),
+            ),
+        };
+        let mut finding = Finding::new(title, cost, facts.step)
+            .gain(Gain::of_change(tables, "without output"));
+        if !others.is_empty() && !saving.is_empty() {
+            let text = format!(
+                "steps that save take {}, the others {}",
+                Dur(mean(&saving)),
+                Dur(mean(&others))
+            );
+            let rows = tables.get::<StepTime>();
+            let at = (0..rows.len()).filter(|&it| rows[it].counts && rows[it].output_ps * 10 > cost.0);
+            finding = finding.evidence(Evidence::text(text).rows("step_time", at.take(20).collect()));
+        }
+        finding
+            .evidence(Evidence::text(format!("{name} holds the time")).events(events))
+            .fix("save less often: every few minutes, not every few steps")
+            .edit(
+                "write in the background",
+                "checkpoint.save(path, options=tf.train.CheckpointOptions(enable_async=True))",
+            )
+            .found()
+    }
+}
+
+/// What saves longest, and some of its events.
+fn largest_save(tables: &Tables) -> (String, Vec<EventId>) {
+    let trace = tables.trace();
+    let mut saves: BTreeMap<&str, (i64, Vec<EventId>)> = BTreeMap::new();
+    for track in &trace.tracks {
+        for row in track.rows().filter(|&it| trace.events.kind[it] == OpKind::Save) {
+            let event = EventId(row as u32);
+            let name = trace.name(event).trim_start_matches("EagerLocalExecute: ");
+            let name = name.rsplit(':').next().unwrap_or(name);
+            let sum = saves.entry(name).or_default();
+            sum.0 += trace.events.dur[row].0;
+            if sum.1.len() < 10 {
+                sum.1.push(event);
+            }
+        }
+    }
+    let largest = saves.into_iter().max_by_key(|it| it.1.0);
+    largest.map_or(("a save".to_owned(), Vec::new()), |it| (it.0.to_owned(), it.1.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CheckpointStall;
+    use crate::Verdict;
+    use crate::testing::{finding, missing, verdict};
+
+    fn picture(save: &str) -> String {
+        let mut text = "host/python: ".to_owned();
+        let mut at = 0;
+        for step in 0..7 {
+            let saves = step % 3 == 1;
+            let dur = if saves { 400 } else { 100 };
+            text += &format!("train#{step} {at}..{}, EagerExecute {at}..{}, ", at + dur, at + 99);
+            if saves {
+                text += &format!("EagerLocalExecute: {save} {}..{}, ", at + 100, at + 399);
+            }
+            at += dur;
+        }
+        text + "x 0..1"
+    }
+
+    #[test]
+    fn every_third_step_saves() {
+        let found = finding(&CheckpointStall, &picture("SaveV2"));
+        assert!(found.title.starts_with("2 of 7 steps save (SaveV2), 300"), "{}", found.title);
+        let gain = found.gain.unwrap();
+        assert!(1.7 < gain.speedup && gain.speedup < 2.0, "{gain:?}");
+    }
+
+    #[test]
+    fn other_ops_do_not_save() {
+        assert_eq!(verdict(&CheckpointStall, &picture("MatMul")), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_steps_it_cannot_know() {
+        assert_eq!(missing(&CheckpointStall, "gpu0/s: k 0..1"), "no steps could be told apart");
+    }
+}

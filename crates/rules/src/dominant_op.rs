@@ -1,0 +1,183 @@
+//! One op holds the step.
+
+use std::collections::BTreeMap;
+
+use analyses::Tables;
+use analyses::what_if::alone_ps;
+use trace::{Dur, OpName};
+
+use crate::facts::{NO_STEPS, Op, facts, percent};
+use crate::{Evidence, Finding, Gain, Rule, Verdict};
+
+rule! {
+    /// One op holds most of the computing.
+    ///
+    /// ## Evidence
+    /// The op's time, with that of its gradient, against that of all ops, and the part of the
+    /// step in which only it runs.
+    ///
+    /// ## Fix
+    /// Ask what the op is for: a sort for a maximum, a concat for a view, a one-hot matrix
+    /// product for a lookup have cheaper equals. Else make its input smaller.
+    ///
+    /// ## When it is wrong
+    /// A model that is one large matrix product is meant to be so. What a cheaper equal would
+    /// cost cannot be known: the predicted range goes from half of the op's time to none of it.
+    pub struct DominantOp = "dominant-op";
+}
+
+/// Moving, sorting and indexing serve the math: a third of the computing is too much for one.
+const TOO_MUCH: f64 = 0.30;
+/// The math itself may well be mostly one layer; beyond this there is hardly another.
+const TOO_MUCH_MATH: f64 = 0.60;
+
+/// What is left of the op when a cheaper one takes its place: at worst, likely, at best.
+const LEFT: [f64; 3] = [0.5, 0.1, 0.0];
+
+impl Rule for DominantOp {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        let ops = Op::all(tables);
+        if ops.is_empty() {
+            return Verdict::unknown("no ops in this profile");
+        }
+        let mut groups: BTreeMap<&str, Vec<&Op>> = BTreeMap::new();
+        for op in &ops {
+            groups.entry(forward(&op.name)).or_default().push(op);
+        }
+        let share = |it: &[&Op]| it.iter().map(|op| op.share).sum::<f64>();
+        let largest = groups.iter().max_by(|a, b| share(a.1).total_cmp(&share(b.1)));
+        let Some((&name, group)) = largest else { return Verdict::Clear };
+        let main = group[0];
+        let of_compute = share(group);
+        let limit = if is_math(&main.op_type) { TOO_MUCH_MATH } else { TOO_MUCH };
+        if of_compute < limit || of_compute * facts.share("compute") < limit * 0.7 {
+            return Verdict::Clear;
+        }
+        let trace = tables.trace();
+        let is_of_group = |text: &str| match OpName::parse(text) {
+            Some(op) => forward(op.name) == name,
+            None => text == name,
+        };
+        let names = trace.strings.iter().filter(|it| is_of_group(it.1)).map(|it| it.0).collect();
+        // Ops of the input pipeline are not the step's: they never run in its own time.
+        let alone = alone_ps(tables, &names).unwrap_or(0);
+        if facts.share_of(Dur(alone)) < limit * 0.7 {
+            return Verdict::Clear;
+        }
+        let step = facts.step.0;
+        let new = LEFT.map(|left| step - (alone as f64 * (1.0 - left)) as i64);
+        let gain = (alone > 0).then(|| Gain {
+            low: Gain::of_times(step, new[0]).low,
+            speedup: Gain::of_times(step, new[1]).speedup,
+            high: Gain::of_times(step, new[2]).high,
+        });
+        let gradient = if group.len() > 1 { ", with its gradient," } else { "" };
+        let title =
+            format!("{}{gradient} is {} of the computing", main.label(), percent(of_compute));
+        let cost = Dur((facts.of("compute").0 as f64 * of_compute) as i64);
+        let rows: Vec<usize> = group.iter().map(|it| it.row).collect();
+        let runs = format!(
+            "{} runs {} times a step, {} each",
+            main.op_type,
+            (main.count as f64 / facts.n_steps as f64).round().max(1.0),
+            Dur(main.own.0 / main.count.max(1)),
+        );
+        let only = format!("in {} of a step nothing else computes", Dur(alone));
+        Finding::new(title, cost, facts.step)
+            .confidence(if is_math(&main.op_type) { 0.6 } else { 0.85 })
+            .gain(gain)
+            .evidence(Evidence::text(runs).rows("op_time", rows))
+            .evidence(Evidence::text(only))
+            .fix(advice(&main.op_type))
+            .found()
+    }
+}
+
+/// The forward op that an op belongs to: `gradient_tape/a/matmul/MatMul_1` belongs to `a/matmul`.
+fn forward(name: &str) -> &str {
+    let name = name.trim_start_matches("StatefulPartitionedCall/");
+    match name.strip_prefix("gradient_tape/") {
+        Some(rest) => rest.rsplit_once('/').map_or(rest, |it| it.0),
+        None => name,
+    }
+}
+
+/// Ops that do what a model is for.
+fn is_math(op_type: &str) -> bool {
+    const MATH: [&str; 11] = [
+        "MatMul", "Conv", "Einsum", "dot", "conv", "gemm", "fusion", "Attention", "custom-call",
+        "Fused", "LSTM",
+    ];
+    MATH.iter().any(|it| op_type.contains(it))
+}
+
+fn advice(op_type: &str) -> &'static str {
+    let has = |words: &[&str]| words.iter().any(|it| op_type.contains(it));
+    if has(&["Concat", "concatenate", "Pack", "Tile"]) {
+        "keep the parts in a list, or write into one buffer, instead of joining them every step"
+    } else if has(&["Transpose", "transpose", "Reshape", "copy", "Slice", "slice", "StridedSlice"]) {
+        "store the data in the order it is read in, so that nothing needs to be moved"
+    } else if has(&["TopK", "Sort", "sort", "Unique"]) {
+        "a maximum, a partial sort or buckets do with less than a full sort"
+    } else if has(&["Gather", "gather", "Scatter", "scatter", "UnsortedSegment"]) {
+        "gather fewer, larger rows, and sort the indices"
+    } else if has(&["MatMul", "dot", "Einsum"]) {
+        "if one side is one-hot or sparse, look its rows up (tf.gather) instead of multiplying"
+    } else if has(&["Cumsum", "cumsum", "scan", "While", "while"]) {
+        "compute it in blocks, or by a closed form, instead of element after element"
+    } else {
+        "ask whether it must run every step, on all of its input, in this precision"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DominantOp, forward};
+    use crate::Verdict;
+    use crate::testing::{finding, missing, verdict};
+
+    fn picture(op: &str) -> String {
+        let mut text = "host/python: ".to_owned();
+        for step in 0..4 {
+            let at = step * 100;
+            text += &format!("train#{step} {at}..{}, EagerExecute {at}..{}, ", at + 100, at + 99);
+        }
+        text += "x 0..1\nhost/tf_Compute: ";
+        for step in 0..4 {
+            let at = step * 100;
+            text += &format!(
+                "model/join:{op} {}..{}, model/dense/MatMul:MatMul {}..{}, ",
+                at + 1, at + 55, at + 56, at + 98
+            );
+        }
+        text + "x:Relu 0..1"
+    }
+
+    #[test]
+    fn an_op_that_only_moves_data_is_found() {
+        let found = finding(&DominantOp, &picture("ConcatV2"));
+        assert!(found.title.starts_with("model/join (ConcatV2) is 56 % of"), "{}", found.title);
+        let gain = found.gain.unwrap();
+        assert!(gain.low < 1.4 && gain.speedup > 1.9 && gain.high > 2.1, "{gain:?}");
+    }
+
+    #[test]
+    fn the_same_share_of_math_is_clear() {
+        assert_eq!(verdict(&DominantOp, &picture("Conv2D")), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_ops_it_cannot_know() {
+        let picture = "host/python: train#1 0..9, train#2 10..19, train#3 20..29";
+        assert_eq!(missing(&DominantOp, picture), "no ops in this profile");
+    }
+
+    #[test]
+    fn gradients_belong_to_their_op() {
+        assert_eq!(forward("gradient_tape/a/matmul/MatMul_1"), "a/matmul");
+        assert_eq!(forward("a/matmul"), "a/matmul");
+    }
+}

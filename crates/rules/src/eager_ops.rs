@@ -1,0 +1,133 @@
+//! The step is called op by op from Python.
+
+use analyses::Tables;
+use analyses::host_call::{HostCall, eager_ops};
+use trace::Dur;
+
+use crate::facts::{NO_STEPS, facts, percent};
+use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+
+rule! {
+    /// Python calls the step's ops one by one, and reaching them takes longer than they do.
+    ///
+    /// ## Evidence
+    /// Single ops called from Python in a step: how many, the time in reaching them, and the
+    /// Python between them, against the time of the ops themselves.
+    ///
+    /// ## Fix
+    /// Put the whole step in one `tf.function` (Keras: `run_eagerly=False`) or one `jax.jit`.
+    ///
+    /// ## When it is wrong
+    /// A few large ops lose nothing by being called one by one. What Python itself computes
+    /// between the ops, as a print or a dictionary, stays.
+    pub struct EagerOps = "eager-ops";
+}
+
+/// Around a compiled step there are always some: a mean, a comparison, a conversion.
+const A_FEW: i64 = 20;
+
+/// What an op costs inside a graph beside its own work, at best, likely, at worst. Measured on
+/// TensorFlow 2.21's executor.
+const IN_GRAPH_PS: [i64; 3] = [300_000, 700_000, 2_000_000];
+/// The same op's own work inside a graph: small ops are fused, folded away or run side by side.
+const WORK_LEFT: [f64; 3] = [0.25, 0.5, 1.0];
+/// Calling one function from Python.
+const CALL_PS: i64 = 300_000_000;
+
+impl Rule for EagerOps {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        let calls = tables.get::<HostCall>();
+        if calls.is_empty() {
+            return Verdict::unknown("the driving thread left no calls in this profile");
+        }
+        let eager = eager_ops(tables);
+        let cost = Dur((eager.calls_ps - eager.work_ps + eager.between_ps).max(0));
+        if eager.per_step < A_FEW || facts.share_of(cost) < WORTH_SAYING {
+            return Verdict::Clear;
+        }
+        let step = facts.step.0;
+        let taken = eager.calls_ps + eager.between_ps;
+        let new = [0, 1, 2].map(|it| {
+            let work = (eager.work_ps as f64 * WORK_LEFT[it]) as i64;
+            let call = CALL_PS.min(taken / 4);
+            (step - taken + work + eager.per_step * IN_GRAPH_PS[it] + call).min(step)
+        });
+        let gain = Gain {
+            low: Gain::of_times(step, new[2]).low,
+            speedup: Gain::of_times(step, new[1]).speedup,
+            high: Gain::of_times(step, new[0]).high,
+        };
+        let title = format!(
+            "{} ops a step are called one by one from Python, which costs {cost}, {} of it",
+            eager.per_step,
+            percent(facts.share_of(cost)),
+        );
+        let mut ops: Vec<&HostCall> = calls.iter().filter(|it| it.kind == "op").collect();
+        ops.sort_by(|a, b| b.count.cmp(&a.count));
+        let names: Vec<String> =
+            ops.iter().take(3).map(|it| format!("{} ({:.0})", it.call, it.per_step)).collect();
+        let rows = calls.iter().enumerate().filter(|it| it.1.kind == "op").map(|it| it.0);
+        let times = format!(
+            "the ops themselves take {} of {}; with the Python between them {} of the step",
+            Dur(eager.work_ps),
+            Dur(eager.calls_ps),
+            Dur(taken),
+        );
+        Finding::new(title, cost, facts.step)
+            .gain(Some(gain))
+            .evidence(Evidence::text(times).rows("host_call", rows.take(20).collect()))
+            .evidence(Evidence::text(format!("most often: {}", names.join(", "))))
+            .edit("make the step one function", "@tf.function\ndef train_step(...):")
+            .fix("in Keras, compile the model without run_eagerly=True")
+            .found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EagerOps;
+    use crate::Verdict;
+    use crate::testing::{finding, missing, verdict};
+
+    /// Steps of 40 calls, each 10 µs with `work` of its own, 2 µs apart.
+    fn picture(n: i64, work: f64) -> String {
+        let mut text = "host/python: ".to_owned();
+        for step in 0..4 {
+            let at = step * 480;
+            text += &format!("train#{step} {at}..{}, ", at + 480);
+            for op in 0..n {
+                let at = at + 12 * op;
+                text += &format!(
+                    "EagerExecute{{calls_function=false}} {at}..{0}, EagerLocalExecute: Mul {at}..{0}, \
+                     KernelAndDeviceFunc::Run {at}..{1}, ",
+                    at + 10,
+                    at as f64 + work,
+                );
+            }
+        }
+        text + "x 0..1"
+    }
+
+    #[test]
+    fn a_step_of_small_ops_is_found() {
+        let found = finding(&EagerOps, &picture(40, 1.0));
+        assert!(found.title.starts_with("40 ops a step are called one by one"), "{}", found.title);
+        let gain = found.gain.unwrap();
+        assert!(gain.low > 1.5 && gain.high > gain.speedup, "{gain:?}");
+    }
+
+    #[test]
+    fn a_few_ops_are_clear() {
+        assert_eq!(verdict(&EagerOps, &picture(3, 1.0)), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_a_driving_thread_it_cannot_know() {
+        let picture = "gpu0/s: a 0..10, b 10..20, b 20..30, c 30..40, a 50..60, b 60..70, b 70..80, \
+             c 80..90, a 100..110, b 110..120, b 120..130, c 130..140";
+        assert!(missing(&EagerOps, picture).contains("left no calls"));
+    }
+}

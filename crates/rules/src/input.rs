@@ -1,0 +1,240 @@
+//! Whom to blame for waiting input: one answer, which every rule about input shares.
+//!
+//! ```text
+//! who limits the pipeline?   consumer's own thread | a background thread | a pool | all cores
+//! what does it mostly do?    Python | read files | map | anything else
+//! ```
+
+use std::sync::Arc;
+
+use analyses::Tables;
+use analyses::input_stage::pipeline::{CrewOf, Pipeline, Stage};
+use analyses::what_if::WhatIf;
+use trace::Dur;
+
+use crate::facts::{Facts, NO_STEPS, facts, percent};
+use crate::{Evidence, Finding, Gain, Verdict, WORTH_SAYING};
+
+/// Time that steps wait for input, and what makes them wait.
+pub struct Input {
+    pub facts: Facts,
+    pub pipeline: Arc<Pipeline>,
+    pub cost: Dur,
+    pub cause: Cause,
+}
+
+/// The stage is a row of `input_stage`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    Python(usize),
+    SmallFiles(usize),
+    FileRead(usize),
+    SerialMap(usize),
+    CpuStarved(usize),
+    NoPrefetch(usize),
+    Stage(usize),
+    /// The pipeline left no events.
+    Unseen,
+}
+
+/// The rules that say it more sharply than `input-bound`.
+pub const SHARPER: [&str; 6] = [
+    "input-python",
+    "input-serial-map",
+    "input-no-prefetch",
+    "input-file-read",
+    "input-small-files",
+    "input-cpu-starved",
+];
+
+/// Opening a file costs as much as reading some tens of records from one that is open.
+const FEW_RECORDS: f64 = 32.0;
+
+/// A stage with half of the limiting threads' work is the one to change first.
+const MOSTLY: f64 = 0.5;
+
+/// Prefetch alone is the answer where it gives nearly all that more would.
+const NEARLY_ALL: f64 = 1.1;
+
+/// What input costs and why; or a verdict for those that need not look further.
+pub fn input(tables: &Tables) -> Result<Input, Verdict> {
+    let Some(facts) = facts(tables) else {
+        return Err(Verdict::unknown(NO_STEPS));
+    };
+    let cost = facts.of("input");
+    if facts.share("input") < WORTH_SAYING {
+        return Err(Verdict::Clear);
+    }
+    let pipeline = tables.model::<Pipeline>();
+    let cause = blame(&pipeline);
+    Ok(Input { facts, pipeline, cost, cause })
+}
+
+/// Why a sharper rule cannot be asked although there is waiting.
+const UNSEEN: &str = "the profile has no events of the input pipeline's stages";
+
+fn blame(pipeline: &Pipeline) -> Cause {
+    let Some(limit) = limiting_crew(pipeline) else {
+        return Cause::Unseen;
+    };
+    let crew = &pipeline.crews[limit];
+    let members: Vec<usize> =
+        (0..pipeline.stages.len()).filter(|&it| pipeline.stages[it].works_in == limit).collect();
+    let Some(heaviest) = pipeline.heaviest_in(limit) else {
+        return Cause::Unseen;
+    };
+    let work_of =
+        |stages: &[usize]| stages.iter().map(|&it| pipeline.stages[it].work_ps).sum::<i64>();
+    let mostly = |part: i64| part as f64 >= MOSTLY * crew.work_ps as f64;
+
+    let in_python = members.iter().copied().max_by_key(|&it| pipeline.stages[it].in_python_ps());
+    if let Some(stage) = in_python.filter(|&it| mostly(pipeline.stages[it].in_python_ps())) {
+        return Cause::Python(stage);
+    }
+    let cores = pipeline.cores.unwrap_or(2);
+    let stage = &pipeline.stages[heaviest];
+    if crew.of == CrewOf::Consumer {
+        let ahead = pipeline.with_prefetch();
+        let best = ahead.with_parallel(heaviest, cores).predict();
+        if ahead.predict() as f64 <= best as f64 * NEARLY_ALL {
+            return Cause::NoPrefetch(heaviest);
+        }
+    }
+    if let Some(reader) = members.iter().copied().find(|&it| pipeline.stages[it].reads_files()) {
+        // What opens files, and all below: each file is an iterator of its own.
+        let opens = |it: &usize| {
+            let (stage, reader) = (&pipeline.stages[*it], &pipeline.stages[reader]);
+            reader.path.starts_with(&stage.path)
+                && ["FlatMap", "Interleave", "ParallelInterleave"].contains(&stage.plain_kind())
+                || stage.path.starts_with(&reader.path)
+        };
+        let reading: Vec<usize> = members.iter().copied().filter(opens).collect();
+        if mostly(work_of(&reading)) {
+            let stage = &pipeline.stages[reader];
+            let per_file = stage.calls as f64 / stage.iterators.max(1) as f64;
+            return match per_file < FEW_RECORDS {
+                true => Cause::SmallFiles(reader),
+                false => Cause::FileRead(reader),
+            };
+        }
+    }
+    // A map that reads whole files opens one for each element.
+    let reads = |it: &&usize| {
+        let stage = &pipeline.stages[**it];
+        stage.top_op.as_ref().is_some_and(|op| op.0 == "ReadFile" && mostly(op.1))
+    };
+    if let Some(&reader) = members.iter().find(reads) {
+        return Cause::SmallFiles(reader);
+    }
+    let maps = stage.plain_kind().contains("Map") && stage.plain_kind() != "FlatMap";
+    let serial = match crew.of {
+        CrewOf::Pool(_) => crew.parallel < cores && stage.autotune != Some(true),
+        _ => !stage.is_asynchronous(),
+    };
+    if maps && serial && mostly(stage.work_ps) {
+        return Cause::SerialMap(heaviest);
+    }
+    if matches!(crew.of, CrewOf::Pool(_)) {
+        return Cause::CpuStarved(heaviest);
+    }
+    Cause::Stage(heaviest)
+}
+
+/// Who holds the step: the consumer's own work where nothing fetches ahead, else the slowest.
+fn limiting_crew(pipeline: &Pipeline) -> Option<usize> {
+    let consumer = pipeline.crews.iter().position(|it| it.of == CrewOf::Consumer);
+    let limit = pipeline.limit()?;
+    let inline = pipeline.rest_ps + pipeline.consumer_ps();
+    match consumer {
+        Some(it) if !pipeline.fetches_ahead() && inline > pipeline.crews[limit].period_ps() => {
+            Some(it)
+        }
+        _ => Some(limit),
+    }
+}
+
+impl Input {
+    /// What a rule says that is not the one to blame.
+    pub fn otherwise(&self) -> Verdict {
+        match self.cause {
+            Cause::Unseen => Verdict::unknown(UNSEEN),
+            _ => Verdict::Clear,
+        }
+    }
+
+    pub fn stage(&self) -> Option<&Stage> {
+        let at = match self.cause {
+            Cause::Python(it)
+            | Cause::SmallFiles(it)
+            | Cause::FileRead(it)
+            | Cause::SerialMap(it)
+            | Cause::CpuStarved(it)
+            | Cause::NoPrefetch(it)
+            | Cause::Stage(it) => it,
+            Cause::Unseen => return None,
+        };
+        self.pipeline.stages.get(at)
+    }
+
+    /// A finding of what input costs, with what was seen of the stage to blame.
+    pub fn finding(&self, tables: &Tables, title: String, change: &str) -> Finding {
+        let mut finding = Finding::new(title, self.cost, self.facts.step)
+            .gain(Gain::of_change(tables, change))
+            .evidence(self.waiting());
+        if let Some(stage) = self.stage() {
+            finding = finding.evidence(self.about(stage));
+        }
+        let rows = tables.get::<WhatIf>();
+        if let Some(row) = rows.iter().find(|it| it.change == change)
+            && row.limited_by != "the rest of the step"
+        {
+            let limit = row.limited_by.replace("Iterator::Root::", "").replace("Iterator::", "");
+            let text =
+                format!("after that, {limit} would be the limit, {} a step", Dur(row.new_step_ps));
+            finding = finding.evidence(Evidence::text(text));
+        }
+        finding
+    }
+
+    /// How the wait shows.
+    pub fn waiting(&self) -> Evidence {
+        let share = percent(self.facts.share("input"));
+        let text = format!("steps wait {} for the next batch, {share} of the step", self.cost);
+        Evidence::text(text).rows("step_time", Vec::new())
+    }
+
+    fn about(&self, stage: &Stage) -> Evidence {
+        let row = self.pipeline.stages.iter().position(|it| it.path == stage.path);
+        let mut text = format!("{} works {} a step", named(stage), Dur(stage.work_ps));
+        let per_step = stage.calls as f64 / self.pipeline.n_steps.max(1) as f64;
+        if per_step >= 1.5 {
+            let each = Dur((stage.work_ps as f64 / per_step) as i64);
+            text += &format!(": {per_step:.0} elements of {each}");
+        }
+        match stage.parallelism {
+            Some(1) => text += ", one at a time",
+            Some(n) => text += &format!(", {n} at a time"),
+            None => (),
+        }
+        if let Some((op, time)) = stage.top_op.as_ref().filter(|it| it.1 * 3 > stage.work_ps) {
+            text += &format!("; {op} is {} of it", Dur(*time));
+        }
+        if self.pipeline.fetches_ahead() {
+            text += "; batches are fetched ahead";
+        } else {
+            text += "; nothing is fetched ahead";
+        }
+        Evidence::text(text)
+            .rows("input_stage", row.into_iter().collect())
+            .events(stage.events.clone())
+    }
+}
+
+/// `BatchV2 ▸ Map (MapDataset:1)`: the stage and where it stands.
+pub fn named(stage: &Stage) -> String {
+    let path = stage.path.trim_start_matches("Iterator::").trim_start_matches("Root::");
+    match &stage.dataset {
+        Some(dataset) => format!("{} ({dataset})", path.replace("::", " ▸ ")),
+        None => path.replace("::", " ▸ "),
+    }
+}

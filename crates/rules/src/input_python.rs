@@ -1,0 +1,90 @@
+//! The input pipeline is Python, which runs one thread at a time.
+
+use analyses::Tables;
+
+use crate::input::{Cause, input, named};
+use crate::{Rule, Verdict};
+
+rule! {
+    /// Batches are made in Python.
+    ///
+    /// ## Evidence
+    /// Most of what limits the pipeline is time in Python: a generator (`from_generator`, a Keras
+    /// `PyDataset`), `tf.py_function` or `tf.numpy_function`.
+    ///
+    /// ## Fix
+    /// Write it with TensorFlow ops in a parallel `map`, or precompute it. Where it must be Python,
+    /// run several processes, or several generators that wait rather than work.
+    ///
+    /// ## When it is wrong
+    /// Python that sleeps (waiting for a disk or a server) looks the same: there, more workers
+    /// help although the interpreter has one lock.
+    pub struct InputPython = "input-python";
+}
+
+impl Rule for InputPython {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let input = match input(tables) {
+            Ok(it) => it,
+            Err(verdict) => return verdict,
+        };
+        let (Cause::Python(_), Some(stage)) = (input.cause, input.stage()) else {
+            return input.otherwise();
+        };
+        let title = format!("batches are made in Python: {} takes {} a step", named(stage), trace::Dur(stage.work_ps));
+        let change = format!("without python in {}", stage.path);
+        let finding = input.finding(tables, title, &change);
+        match stage.plain_kind() {
+            "Generator" => finding.edit(
+                "replace the generator by TensorFlow ops on whole arrays or files",
+                "ds = tf.data.Dataset.from_tensor_slices(arrays).map(f, num_parallel_calls=tf.data.AUTOTUNE)",
+            ),
+            _ => finding.edit(
+                "replace py_function by TensorFlow ops",
+                "ds = ds.map(f_in_tensorflow_ops, num_parallel_calls=tf.data.AUTOTUNE)",
+            ),
+        }
+        .fix("or run the Python in several processes, ahead of the training")
+        .found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::InputPython;
+    use crate::Verdict;
+    use crate::testing::{finding, missing, verdict};
+
+    const PIPELINE: &str = "
+        host/python: train#1 0..100, IteratorGetNext 0..80, Iterator::Root{cpu_budget=4} 1..79, \
+        Iterator::Root::Batch 2..78, Iterator::Root::Batch::Generator 3..77, \
+        train#2 100..200, IteratorGetNext 100..180, Iterator::Root 101..179, \
+        Iterator::Root::Batch 102..178, Iterator::Root::Batch::Generator 103..177, \
+        train#3 200..300, IteratorGetNext 200..280, Iterator::Root 201..279, \
+        Iterator::Root::Batch 202..278, Iterator::Root::Batch::Generator 203..277
+        host/tf_Compute: MatMul:MatMul 80..100, MatMul:MatMul 180..200, MatMul:MatMul 280..300
+        ";
+
+    #[test]
+    fn a_generator_is_python() {
+        let found = finding(&InputPython, PIPELINE);
+        assert_eq!(
+            found.title,
+            "batches are made in Python: Batch ▸ Generator takes 74.00 µs a step"
+        );
+        let gain = found.gain.unwrap();
+        assert!(gain.low < 5.0 && 4.0 < gain.speedup && gain.speedup < 6.0, "{gain:?}");
+    }
+
+    #[test]
+    fn other_sources_are_clear() {
+        let picture = PIPELINE.replace("Generator", "Range");
+        assert_eq!(verdict(&InputPython, &picture), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_stages_it_cannot_know() {
+        let picture = PIPELINE.replace("Iterator::Root", "Other");
+        assert!(missing(&InputPython, &picture).contains("no events of the input pipeline"));
+    }
+}

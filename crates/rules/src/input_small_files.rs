@@ -1,0 +1,118 @@
+//! Opening many small files limits the pipeline.
+
+use analyses::Tables;
+use analyses::input_stage::pipeline::{Pipeline, Stage};
+
+use crate::input::{Cause, input, named};
+use crate::{Rule, Verdict};
+
+rule! {
+    /// The data lies in many small files, and opening them limits the input pipeline.
+    ///
+    /// ## Evidence
+    /// The stage that limits the pipeline opens a file for every few elements.
+    ///
+    /// ## Fix
+    /// Pack the data into fewer, larger files (some 100 MB each, as TFRecord), read side by side
+    /// with a parallel `interleave`.
+    ///
+    /// ## When it is wrong
+    /// A few large elements in each file, as videos, take long to read whatever holds them.
+    pub struct InputSmallFiles = "input-small-files";
+}
+
+impl Rule for InputSmallFiles {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let input = match input(tables) {
+            Ok(it) => it,
+            Err(verdict) => return verdict,
+        };
+        let (Cause::SmallFiles(_), Some(stage)) = (input.cause, input.stage()) else {
+            return input.otherwise();
+        };
+        let files = stage.iterators.max(stage.calls * i64::from(!stage.reads_files()));
+        let per_step = files as f64 / input.pipeline.n_steps.max(1) as f64;
+        let what = match stage.reads_files() {
+            true => named(stage),
+            false => format!("ReadFile in {}", named(stage)),
+        };
+        let title = format!("{per_step:.0} files are opened a step: {what} reads only a little from each");
+        let opener = opener(&input.pipeline, stage);
+        let change = format!("cache {opener}");
+        input
+            .finding(tables, title, &change)
+            .fix("pack the data into fewer, larger TFRecord files, some 100 MB each")
+            .edit(
+                "until then, open several at once, and fetch ahead",
+                "ds = files.interleave(tf.data.TFRecordDataset, cycle_length=16, \
+                 num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)",
+            )
+            .found()
+    }
+}
+
+/// The stage whose work goes with the files: the outermost that opens them.
+fn opener(pipeline: &Pipeline, reader: &Stage) -> String {
+    let opens = |it: &&Stage| {
+        it.works_in == reader.works_in
+            && reader.path.starts_with(&it.path)
+            && ["FlatMap", "Interleave", "ParallelInterleave"].contains(&it.plain_kind())
+    };
+    let outermost = pipeline.stages.iter().find(opens).unwrap_or(reader);
+    outermost.path.clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::InputSmallFiles;
+    use crate::Verdict;
+    use crate::testing::{finding, missing, verdict};
+
+    const PIPELINE: &str = "
+        host/python: train#1 0..100, IteratorGetNext 0..80, Iterator::Root{cpu_budget=4} 1..79, \
+        Iterator::Root::Batch 2..78, Iterator::Root::Batch::KIND 3..77, \
+        train#2 100..200, IteratorGetNext 100..180, Iterator::Root 101..179, \
+        Iterator::Root::Batch 102..178, Iterator::Root::Batch::KIND 103..177, \
+        train#3 200..300, IteratorGetNext 200..280, Iterator::Root 201..279, \
+        Iterator::Root::Batch 202..278, Iterator::Root::Batch::KIND 203..277
+        host/tf_Compute: MatMul:MatMul 80..100, MatMul:MatMul 180..200, MatMul:MatMul 280..300
+        ";
+
+    /// Every step opens 12 files, of one record each.
+    fn picture(kind: &str) -> String {
+        let mut text = PIPELINE.replace("KIND", "FlatMap");
+        for step in 0..3 {
+            let reads: Vec<String> = (0..12)
+                .map(|it| {
+                    let start = 100 * step + 4 + 6 * it;
+                    let file = step * 12 + it;
+                    format!("Iterator::Root::Batch::FlatMap[{file}]::{kind} {start}..{}", start + 5)
+                })
+                .collect();
+            let next = format!("train#{}", step + 2);
+            let both = format!("{}, {next}", reads.join(", "));
+            text = match step {
+                2 => text.trim_end().replace("\n        host/tf", &format!(", {}\n        host/tf", reads.join(", "))),
+                _ => text.replace(&next, &both),
+            };
+        }
+        text
+    }
+
+    #[test]
+    fn a_file_for_every_element_is_found() {
+        let found = finding(&InputSmallFiles, &picture("TFRecord"));
+        assert!(found.title.starts_with("12 files are opened a step: Batch ▸ FlatMap ▸ TFRecord"), "{}", found.title);
+    }
+
+    #[test]
+    fn iterators_that_read_no_files_are_clear() {
+        assert_eq!(verdict(&InputSmallFiles, &picture("Range")), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_stages_it_cannot_know() {
+        let picture = PIPELINE.replace("Iterator::Root", "Other");
+        assert!(missing(&InputSmallFiles, &picture).contains("no events of the input pipeline"));
+    }
+}

@@ -1,0 +1,164 @@
+//! Memory grows from step to step.
+
+use analyses::Tables;
+use analyses::memory::Memory;
+use analyses::memory_peak::MemoryPeak;
+use trace::{Dur, EventId};
+
+use crate::memory_pressure::{NO_ALLOCATORS, size};
+use crate::{Evidence, Finding, Rule, Severity, Verdict};
+
+rule! {
+    /// Memory grows from step to step, until it is full.
+    ///
+    /// ## Evidence
+    /// The lowest level of each step, which is what stays between steps. It grows where the median
+    /// slope between all pairs of steps is above zero with its whole range (95 of 100 cases). The
+    /// op whose blocks of earlier steps are still held at the peak is named.
+    ///
+    /// ## Fix
+    /// Keep numbers, not tensors: `losses.append(float(loss))`. Drop what is done with (`del`),
+    /// and build no new variables, functions or datasets inside the loop.
+    ///
+    /// ## When it is wrong
+    /// While something fills that has an end: a shuffle buffer, a cache, an optimizer's state in
+    /// the first steps. Whether it ends only a longer or a later capture shows. On a CPU,
+    /// TensorFlow's allocator reports no block below 256 KiB, so small leaks stay unseen.
+    pub struct MemoryLeak = "memory-leak";
+}
+
+/// Less over the whole capture is a table that grew or a cache that filled, in any program.
+const WORTH_SAYING_BYTES: i64 = 1 << 20;
+/// Memory that lasts for less than about an epoch of ImageNet is an error that will be met.
+const SOON_STEPS: i64 = 10_000;
+/// From so many steps on, chance is no explanation.
+const MANY_STEPS: i64 = 10;
+
+impl Rule for MemoryLeak {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let rows = tables.get::<Memory>();
+        if rows.is_empty() {
+            return Verdict::unknown(NO_ALLOCATORS);
+        }
+        if rows.iter().all(|it| it.growth_bytes_per_step.is_none()) {
+            return Verdict::unknown("fewer than four whole steps, too few to tell growth from noise");
+        }
+        let grows = |it: &&Memory| {
+            it.growth_low_bytes > Some(0)
+                && total_growth(it) >= WORTH_SAYING_BYTES
+        };
+        let Some(row) = rows.iter().filter(grows).max_by_key(|it| it.growth_bytes_per_step) else {
+            return Verdict::Clear;
+        };
+        found(tables, row, rows.iter().position(|it| it == row).unwrap_or(0))
+    }
+}
+
+fn total_growth(row: &Memory) -> i64 {
+    row.growth_bytes_per_step.unwrap_or(0).saturating_mul(row.n_steps)
+}
+
+fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
+    let growth = row.growth_bytes_per_step.unwrap_or(0).max(1);
+    let left = row.capacity_bytes.map(|it| (it - row.peak_bytes).max(0) / growth);
+    let holders = tables.get::<MemoryPeak>();
+    let own = || {
+        let own = |it: &MemoryPeak| it.host == row.host && it.allocator == row.allocator;
+        let rows = holders.iter().enumerate().filter(move |it| own(it.1));
+        rows.filter(|(_, it)| it.earlier_bytes > 0 && it.op.is_some())
+    };
+    // New weights are kept too, but those of one step only.
+    let most_steps = own().map(|it| it.1.n_steps).max().unwrap_or(0);
+    let keeper =
+        own().filter(|it| it.1.n_steps * 2 > most_steps).max_by_key(|it| it.1.earlier_bytes);
+    let name = keeper.and_then(|it| it.1.op.clone());
+    let title = match &name {
+        Some(op) => format!(
+            "memory grows by {} a step ({}): blocks of {op} are kept from step to step",
+            size(growth),
+            row.allocator
+        ),
+        None => format!("memory grows by {} a step ({})", size(growth), row.allocator),
+    };
+    let severity = match left {
+        Some(steps) if steps < SOON_STEPS => Severity::High,
+        _ => Severity::Medium,
+    };
+    let range = [row.growth_low_bytes, row.growth_high_bytes].map(|it| size(it.unwrap_or(0)));
+    let until = left.map(|it| format!("; full in {it} steps")).unwrap_or_default();
+    let text = format!("{} to {} a step over {} steps{until}", range[0], range[1], row.n_steps);
+    let mut finding = Finding::new(title, Dur(0), Dur(1))
+        .severity(severity)
+        .confidence(if row.n_steps >= MANY_STEPS { 0.85 } else { 0.6 })
+        .evidence(Evidence::text(text).rows("memory", vec![at]));
+    if let Some((row, it)) = keeper {
+        let text = format!(
+            "{} of {} held at the peak, allocated in {} different steps",
+            size(it.bytes),
+            it.op.as_deref().unwrap_or("one op"),
+            it.n_steps
+        );
+        let event = it.event.and_then(|it| u32::try_from(it).ok()).map(EventId);
+        finding = finding.evidence(
+            Evidence::text(text).rows("memory_peak", vec![row]).events(event.into_iter().collect()),
+        );
+    }
+    finding
+        .edit("keep numbers in lists and logs, not tensors", "losses.append(float(loss))")
+        .edit("drop what the next step does not need", "del outputs, grads")
+        .fix("build variables, functions and datasets before the loop, not inside it")
+        .found()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemoryLeak;
+    use crate::memory_pressure::tests::moves;
+    use crate::testing::{finding, missing, verdict};
+    use crate::{Severity, Verdict};
+
+    const MB: i64 = 1_000_000;
+
+    /// Steps of 100 µs in which an op takes what it gives back, and another keeps some.
+    fn picture(n_steps: i64, kept: i64) -> String {
+        let mut steps = Vec::new();
+        let (mut level, mut all) = (100 * MB, Vec::new());
+        for step in 0..n_steps {
+            let at = step * 100;
+            steps.push(format!("train#{step} {at}..{}", at + 99));
+            level += kept;
+            if kept > 0 {
+                all.push((at + 10, kept, level, 1000 + step, "metrics/stack"));
+            }
+            all.push((at + 20, 50 * MB, level + 50 * MB, 1, "conv"));
+            all.push((at + 60, -50 * MB, level, 1, ""));
+        }
+        format!("host/python: {}\n{}", steps.join(", "), moves("GPU_0_bfc", 1000 * MB, &all))
+    }
+
+    #[test]
+    fn a_floor_that_rises_is_a_leak_of_who_keeps() {
+        let found = finding(&MemoryLeak, &picture(12, 2 * MB));
+        assert_eq!(
+            found.title,
+            "memory grows by 2.0 MB a step (GPU_0_bfc): blocks of metrics/stack are kept from step \
+             to step"
+        );
+        assert_eq!(found.severity, Severity::High, "full in hundreds of steps");
+        assert_eq!(found.evidence[0].text, "2.0 MB to 2.0 MB a step over 12 steps; full in 413 steps");
+        assert_eq!(found.evidence[1].text, "24 MB of metrics/stack held at the peak, allocated in 12 different steps");
+    }
+
+    #[test]
+    fn what_is_given_back_is_no_leak() {
+        assert_eq!(verdict(&MemoryLeak, &picture(12, 0)), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_allocators_or_steps_it_cannot_know() {
+        let why = missing(&MemoryLeak, "host/python: train#1 0..100, train#2 100..200");
+        assert!(why.starts_with("no allocator events in this profile"), "{why}");
+        let why = missing(&MemoryLeak, &picture(3, 2 * MB));
+        assert!(why.starts_with("fewer than four whole steps"), "{why}");
+    }
+}

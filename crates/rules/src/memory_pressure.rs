@@ -1,0 +1,468 @@
+//! Memory is nearly full, or a step keeps far more of it than its weights need.
+
+use std::collections::HashMap;
+
+use analyses::Tables;
+use analyses::memory::{self, Memory};
+use analyses::memory_peak::MemoryPeak;
+use analyses::program_memory::ProgramMemory;
+use analyses::run_info::frameworks;
+use analyses::step::Step;
+use trace::{Dur, EventId};
+
+use crate::facts::{facts, percent};
+use crate::{Evidence, Finding, Rule, Severity, Verdict};
+
+rule! {
+    /// Memory is nearly full, or a step keeps far more intermediate results than weights.
+    ///
+    /// ## Evidence
+    /// A runtime that stopped to defragment, an allocator at 90 % of its capacity or more, or a
+    /// host of whose memory so much is in use, by tf.data's word. Without an accelerator also a
+    /// step that at its peak keeps more than caches hold and eight times what stays between steps;
+    /// for programs of XLA the compiler's own plan stands for the allocator. That is low where
+    /// twice as much would still fit. Who holds most at the peak is named.
+    ///
+    /// ## Fix
+    /// Recompute activations in the backward pass instead of keeping them (`tf.recompute_grad`,
+    /// `jax.checkpoint`; about a third more compute), take a smaller batch, compute in 16 bits.
+    ///
+    /// ## When it is wrong
+    /// Time is not the price: a step that keeps much may be as fast as it gets. A pool that is
+    /// full by design (a serving cache) is no problem. What stays may be little because the model
+    /// is small. Allocations that fail and are tried again leave no event, so a full allocator is
+    /// all that shows of them. What takes memory beside the allocators is not seen.
+    pub struct MemoryPressure = "memory-pressure";
+}
+
+/// Why a rule that looks at allocators cannot look.
+pub(crate) const NO_ALLOCATORS: &str = "no allocator events in this profile; on a CPU only \
+    TensorFlow with oneDNN writes them (TF_ENABLE_ONEDNN_OPTS=1)";
+
+/// Above this, fragmentation and the next larger batch fail; allocators start to retry.
+const NEARLY_FULL: f64 = 0.90;
+/// Above this, nothing is left for a single large tensor.
+const FULL: f64 = 0.97;
+/// The largest caches of common servers: what is more must go to memory and come back.
+const BEYOND_CACHES_BYTES: i64 = 256 << 20;
+/// Weights, gradients and an optimizer's state are up to four times the weights, and activations
+/// of a balanced model about as much: eight times is out of balance.
+const OUT_OF_BALANCE: i64 = 8;
+
+impl Rule for MemoryPressure {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let rows = tables.get::<Memory>();
+        let stops = memory::defragmentations(tables.trace());
+        if !stops.is_empty() {
+            return defragmented(tables, stops);
+        }
+        let share = |it: &Memory| it.peak_share.unwrap_or(0.0);
+        let fullest = (0..rows.len()).max_by(|&a, &b| share(&rows[a]).total_cmp(&share(&rows[b])));
+        if let Some(at) = fullest.filter(|&it| share(&rows[it]) >= NEARLY_FULL) {
+            return full(tables, &rows[at], at, share(&rows[at]));
+        }
+        let ram = memory::host_ram(tables.trace());
+        if let Some((used, all)) = ram.filter(|it| it.0 as f64 >= it.1 as f64 * NEARLY_FULL) {
+            return host_full(tables, used, all);
+        }
+        // With an accelerator the host's memory holds no activations.
+        let on_host = facts(tables).is_some_and(|it| !it.on_device);
+        let mut hosts = rows.iter().enumerate().filter(|it| on_host && it.1.memory == "host");
+        if let Some(found) = hosts.find_map(|(at, it)| out_of_balance(tables, it, at)) {
+            return found;
+        }
+        let programs = tables.get::<ProgramMemory>();
+        if !rows.is_empty() {
+            Verdict::Clear
+        } else if on_host && programs.iter().any(|it| it.ran) {
+            programs_out_of_balance(tables, &programs)
+        } else {
+            Verdict::unknown(NO_ALLOCATORS)
+        }
+    }
+}
+
+/// A runtime that found no block large enough and stopped to make one.
+fn defragmented(tables: &Tables, stops: Vec<EventId>) -> Verdict {
+    let trace = tables.trace();
+    let all: Dur = stops.iter().map(|it| trace.events.dur[it.row()]).sum();
+    let rows = tables.get::<Memory>();
+    let fullest = rows.iter().filter(|it| it.memory == "device").max_by_key(|it| it.peak_bytes);
+    let holders = fullest.map(|it| Holders::of(tables, it));
+    let title = format!(
+        "the device's memory was too full or scattered: moving blocks together took {all}{}",
+        holders.as_ref().map(Holders::most).unwrap_or_default()
+    );
+    let (cost, step) = in_steps(tables, &stops);
+    let times = if stops.len() == 1 { "once".to_owned() } else { format!("{} times", stops.len()) };
+    let mut finding = Finding::new(title, cost, step)
+        .evidence(Evidence::text(format!("the runtime did so {times}")).events(stops));
+    if let Some(holders) = holders {
+        finding = finding.evidence(holders.evidence());
+    }
+    with_fixes(tables, finding).found()
+}
+
+/// Time of events in a mean step that counts, and that step's time.
+fn in_steps(tables: &Tables, events: &[EventId]) -> (Dur, Dur) {
+    let trace = tables.trace();
+    let steps = tables.get::<Step>();
+    let counted: Vec<&Step> = steps.iter().filter(|it| it.counts()).collect();
+    let inside = |it: &&EventId| {
+        let start = trace.events.start[it.row()].0;
+        counted.iter().any(|it| it.span().0 <= start && start < it.span().1)
+    };
+    let time: Dur = events.iter().filter(inside).map(|it| trace.events.dur[it.row()]).sum();
+    let all = counted.iter().fold(0_i64, |sum, it| sum.saturating_add(it.dur_ps));
+    let n_steps = counted.len().max(1) as i64;
+    (Dur(time.0 / n_steps), Dur(all / n_steps))
+}
+
+/// An allocator at its limit.
+fn full(tables: &Tables, row: &Memory, at: usize, share: f64) -> Verdict {
+    let holders = Holders::of(tables, row);
+    let title = format!(
+        "{} is {} full at its peak, {} of {}{}",
+        row.allocator,
+        percent(share),
+        size(row.peak_bytes),
+        size(row.capacity_bytes.unwrap_or(0)),
+        holders.most()
+    );
+    let severity = if share >= FULL { Severity::High } else { Severity::Medium };
+    let text = format!("the peak lies {}", when(row));
+    let finding = Finding::new(title, Dur(0), Dur(1))
+        .severity(severity)
+        .confidence(0.85)
+        .evidence(Evidence::text(text).rows("memory", vec![at]))
+        .evidence(holders.evidence());
+    with_fixes(tables, finding).found()
+}
+
+/// A host without memory to spare.
+fn host_full(tables: &Tables, used: i64, all: i64) -> Verdict {
+    let share = used as f64 / all.max(1) as f64;
+    let title =
+        format!("the host's memory is {} full, {} of {}", percent(share), size(used), size(all));
+    let rows = tables.get::<Memory>();
+    let mut finding = Finding::new(title, Dur(0), Dur(1))
+        .severity(if share >= FULL { Severity::High } else { Severity::Medium })
+        .confidence(0.6)
+        .evidence(Evidence::text("tf.data's word, of all processes of the host"));
+    let largest = rows.iter().filter(|it| it.memory == "host").max_by_key(|it| it.peak_bytes);
+    if let Some(row) = largest {
+        finding = finding.evidence(Holders::of(tables, row).evidence());
+    }
+    finding
+        .edit(
+            "let tf.data buffer less",
+            "options = tf.data.Options(); options.autotune.ram_budget = 1 << 30",
+        )
+        .fix("take a smaller batch, shuffle buffer or cache")
+        .found()
+}
+
+/// A step on the host that keeps far more than stays.
+fn out_of_balance(tables: &Tables, row: &Memory, at: usize) -> Option<Verdict> {
+    let stays = row.floor_bytes?;
+    let kept = row.peak_bytes.saturating_sub(stays);
+    if !is_out_of_balance(kept, stays) {
+        return None;
+    }
+    let holders = Holders::of(tables, row);
+    let title = format!(
+        "a step keeps {} of intermediate results at its peak, where {} stay between steps{}",
+        size(kept),
+        size(stays),
+        holders.most()
+    );
+    let of = row.capacity_bytes.map(|it| format!(" of {}", size(it))).unwrap_or_default();
+    let text = format!(
+        "the peak, {}{of}, lies {}; {} are allocated in a step",
+        size(row.peak_bytes),
+        when(row),
+        size(row.allocated_bytes_per_step.unwrap_or(0)),
+    );
+    // Twice the batch, or twice the image, does not fit.
+    let fits_twice = row.capacity_bytes.is_none_or(|it| row.peak_bytes.saturating_add(kept) < it);
+    let finding = Finding::new(title, Dur(0), Dur(1))
+        .severity(if fits_twice { Severity::Low } else { Severity::Medium })
+        .confidence(0.6)
+        .evidence(Evidence::text(text).rows("memory", vec![at]))
+        .evidence(holders.evidence());
+    Some(with_fixes(tables, finding).found())
+}
+
+fn is_out_of_balance(kept: i64, stays: i64) -> bool {
+    kept >= BEYOND_CACHES_BYTES && kept / OUT_OF_BALANCE >= stays
+}
+
+/// The same question, of what the compiler planned.
+fn programs_out_of_balance(tables: &Tables, rows: &[ProgramMemory]) -> Verdict {
+    let ran = rows.iter().enumerate().filter(|it| it.1.ran);
+    let Some((at, row)) = ran.max_by_key(|it| it.1.temp_bytes) else { return Verdict::Clear };
+    if !is_out_of_balance(row.temp_bytes, row.argument_bytes) {
+        return Verdict::Clear;
+    }
+    let title = format!(
+        "{} keeps {} of intermediate results, for {} of arguments{}",
+        row.program,
+        size(row.temp_bytes),
+        size(row.argument_bytes),
+        row.largest_temp.as_ref().map(|it| format!("; {it} makes the largest")).unwrap_or_default()
+    );
+    let text = "the compiler's plan; what the host has is not in the profile";
+    let finding = Finding::new(title, Dur(0), Dur(1))
+        .severity(Severity::Low)
+        .confidence(0.5)
+        .evidence(Evidence::text(text).rows("program_memory", vec![at]));
+    with_fixes(tables, finding).found()
+}
+
+fn when(row: &Memory) -> String {
+    match row.peak_step {
+        Some(step) => format!("at {}, in step {step}", Dur(row.peak_ps)),
+        None => format!("at {}, outside of all steps", Dur(row.peak_ps)),
+    }
+}
+
+fn with_fixes(tables: &Tables, finding: Finding) -> Finding {
+    let recompute = "recompute activations in the backward pass instead of keeping them, for about \
+                     a third more compute";
+    let smaller = "take a smaller batch: activations shrink with it, weights do not";
+    let half = "compute in 16 bits where the hardware has units for it: half the bytes";
+    if frameworks(tables.trace()) == ["jax"] {
+        finding
+            .edit(recompute, "block = jax.checkpoint(block)")
+            .fix(smaller)
+            .edit(half, "x = x.astype(jnp.bfloat16)")
+    } else {
+        finding
+            .edit(recompute, "block = tf.recompute_grad(block)")
+            .fix(smaller)
+            .edit(half, "keras.mixed_precision.set_global_policy(\"mixed_float16\")")
+    }
+}
+
+/// Who holds an allocator's memory at the peak, by scope or, without scopes, by kind of op.
+struct Holders {
+    /// The largest first.
+    groups: Vec<Holder>,
+    peak_bytes: i64,
+    event: Option<EventId>,
+    largest: Option<String>,
+}
+
+struct Holder {
+    name: String,
+    /// A person can look for it in the code.
+    is_code: bool,
+    bytes: i64,
+    /// Of `memory_peak`.
+    rows: Vec<usize>,
+}
+
+/// So many holders make up a sentence.
+const SAID: usize = 3;
+
+impl Holders {
+    fn of(tables: &Tables, row: &Memory) -> Holders {
+        let rows = tables.get::<MemoryPeak>();
+        let mut groups: Vec<Holder> = Vec::new();
+        let mut place: HashMap<&str, usize> = HashMap::new();
+        let (mut event, mut largest) = (None, None);
+        for (at, it) in rows.iter().enumerate() {
+            if it.host != row.host || it.allocator != row.allocator {
+                continue;
+            }
+            let name = match (&it.scope, &it.op, it.held_by) {
+                (Some(scope), _, _) => scope,
+                (None, Some(op), _) => kind_of(op),
+                (None, None, "before") => "memory from before the capture",
+                (None, None, "reserved") => "memory reserved for programs",
+                _ => "memory of unknown holders",
+            };
+            if largest.is_none() && it.op.is_some() {
+                let shape = it.shape.as_deref().map(|it| format!(" {it}")).unwrap_or_default();
+                largest = it.op.as_ref().map(|op| format!("{op}{shape}, {}", size(it.bytes)));
+                event = it.event.and_then(|it| u32::try_from(it).ok()).map(EventId);
+            }
+            let of = *place.entry(name).or_insert(groups.len());
+            if of == groups.len() {
+                let (name, is_code) = (name.to_owned(), it.op.is_some());
+                groups.push(Holder { name, is_code, bytes: 0, rows: Vec::new() });
+            }
+            groups[of].bytes = groups[of].bytes.saturating_add(it.bytes);
+            groups[of].rows.push(at);
+        }
+        groups.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        Holders { groups, peak_bytes: row.peak_bytes, event, largest }
+    }
+
+    /// For the end of a title: what stands in the code comes first, unless it hardly counts.
+    fn most(&self) -> String {
+        let counts = |it: &&Holder| it.is_code && it.bytes >= self.peak_bytes / 100;
+        let (first, named) = (self.groups.first(), self.groups.iter().find(counts));
+        match (named, first) {
+            (Some(it), Some(first)) if it.bytes < first.bytes => {
+                format!("; beside {}, {} holds most, {}", first.name, it.name, size(it.bytes))
+            }
+            (Some(it), _) | (None, Some(it)) => {
+                format!("; {} holds most, {}", it.name, size(it.bytes))
+            }
+            (None, None) => String::new(),
+        }
+    }
+
+    fn evidence(&self) -> Evidence {
+        let share = |bytes: i64| percent(bytes as f64 / self.peak_bytes.max(1) as f64);
+        let first = || self.groups.iter().take(SAID);
+        let said: Vec<String> =
+            first().map(|it| format!("{} {}", it.name, share(it.bytes))).collect();
+        let largest = self.largest.as_ref().map(|it| format!("; largest op {it}"));
+        Evidence::text(format!("at the peak: {}{}", said.join(", "), largest.unwrap_or_default()))
+            .rows("memory_peak", first().flat_map(|it| it.rows.iter().copied()).collect())
+            .events(self.event.into_iter().collect())
+    }
+}
+
+/// `Tanh_7` is a `Tanh`.
+fn kind_of(op: &str) -> &str {
+    match op.rsplit_once('_') {
+        Some((kind, number)) if number.bytes().all(|it| it.is_ascii_digit()) => kind,
+        _ => op,
+    }
+}
+
+/// Bytes, as a person says them.
+pub(crate) fn size(bytes: i64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes.unsigned_abs() < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1000.0;
+    let mut unit = 0;
+    while value.abs() >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = usize::from(value.abs() < 9.95);
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::{MemoryPressure, size};
+    use crate::testing::{finding, missing, verdict};
+    use crate::{Severity, Verdict};
+
+    const MB: i64 = 1_000_000;
+
+    /// Drawn moves: µs, taken or (negative) given back, level afterwards, address, op.
+    pub(crate) fn moves(
+        allocator: &str,
+        capacity: i64,
+        moves: &[(i64, i64, i64, i64, &str)],
+    ) -> String {
+        let mut picture = String::new();
+        for (at, bytes, level, address, op) in moves {
+            let name = if *bytes > 0 { "MemoryAllocation" } else { "MemoryDeallocation" };
+            picture += &format!(
+                "host/pool: {name}{{allocator_name={allocator};bytes_allocated={level};\
+                 bytes_available={};allocation_bytes={};addr={address};tf_op={op}}} {at}..{at}\n",
+                capacity - level,
+                bytes.abs(),
+            );
+        }
+        picture
+    }
+
+    /// Steps of 100 ms in which two activations are kept for the backward pass.
+    fn steps(allocator: &str, stays: i64, kept: i64, capacity: i64) -> String {
+        let mut steps = Vec::new();
+        let mut all = Vec::new();
+        for step in 0..5 {
+            let at = step * 100_000;
+            steps.push(format!("train#{step} {at}..{}", at + 100_000));
+            all.push((at + 10, kept, stays + kept, 1, "model/conv/Relu"));
+            all.push((at + 20, kept / 2, stays + kept + kept / 2, 2, "model/dense/Relu"));
+            all.push((at + 60, -kept / 2, stays + kept, 2, ""));
+            all.push((at + 70, -kept, stays, 1, ""));
+        }
+        format!("host/python: {}\n{}", steps.join(", "), moves(allocator, capacity, &all))
+    }
+
+    #[test]
+    fn a_device_that_is_nearly_full_is_under_pressure() {
+        let found = finding(&MemoryPressure, &steps("GPU_0_bfc", 6000 * MB, 6000 * MB, 16_000 * MB));
+        assert_eq!(
+            found.title,
+            "GPU_0_bfc is 94 % full at its peak, 15 GB of 16 GB; model/conv holds most, 6.0 GB"
+        );
+        assert_eq!((found.severity, found.cost.0), (Severity::Medium, 0));
+        assert_eq!(
+            found.evidence[1].text,
+            "at the peak: memory from before the capture 40 %, model/conv 40 %, model/dense 20 %; largest op \
+             model/conv/Relu, 6.0 GB"
+        );
+        let found = finding(&MemoryPressure, &steps("GPU_0_bfc", 7000 * MB, 6000 * MB, 16_000 * MB));
+        assert_eq!(found.severity, Severity::High);
+        let beside = "beside memory from before the capture, model/conv holds most, 6.0 GB";
+        assert!(found.title.ends_with(beside), "{}", found.title);
+    }
+
+    #[test]
+    fn a_host_that_keeps_far_more_than_stays_is_out_of_balance() {
+        let found = finding(&MemoryPressure, &steps("mklcpu", 10 * MB, 600 * MB, 25_000 * MB));
+        assert_eq!(
+            found.title,
+            "a step keeps 900 MB of intermediate results at its peak, where 10 MB stay between \
+             steps; model/conv holds most, 600 MB"
+        );
+        assert_eq!((found.severity, found.cost.0), (Severity::Low, 0), "there is room");
+        let found = finding(&MemoryPressure, &steps("mklcpu", 10 * MB, 600 * MB, 1500 * MB));
+        assert_eq!(found.severity, Severity::Medium, "twice as much does not fit");
+    }
+
+    #[test]
+    fn room_to_spare_is_clear() {
+        for picture in [
+            steps("GPU_0_bfc", 10 * MB, 6000 * MB, 16_000 * MB),
+            // As much stays as is kept for the backward pass.
+            steps("mklcpu", 600 * MB, 600 * MB, 25_000 * MB),
+            // Caches hold it.
+            steps("mklcpu", 10 * MB, 100 * MB, 25_000 * MB),
+        ] {
+            assert_eq!(verdict(&MemoryPressure, &picture), Verdict::Clear, "{picture}");
+        }
+    }
+
+    #[test]
+    fn a_runtime_that_stops_to_defragment_has_no_room() {
+        let picture = "host/python: train#1 0..100, train#2 100..200, train#3 200..300
+            host/execute: TfrtTpuClient::DefragmentMemory 110..170";
+        let found = finding(&MemoryPressure, picture);
+        assert_eq!((found.cost.0, found.severity), (20_000_000, Severity::Medium));
+        assert_eq!(found.evidence[0].text, "the runtime did so once");
+    }
+
+    #[test]
+    fn a_full_host_is_under_pressure() {
+        let picture = "host/python: train#1 0..100, Iterator::Root{ram_usage_megabytes=24000 out of \
+                       25000 (96.00%)} 0..10, train#2 100..200";
+        let found = finding(&MemoryPressure, picture);
+        assert_eq!(found.title, "the host's memory is 96 % full, 25 GB of 26 GB");
+    }
+
+    #[test]
+    fn without_allocators_it_cannot_know() {
+        let why = missing(&MemoryPressure, "host/python: train#1 0..100, train#2 100..200");
+        assert!(why.starts_with("no allocator events in this profile"), "{why}");
+    }
+
+    #[test]
+    fn sizes_are_said_in_two_digits() {
+        let said = [0, 999, 1000, 999_999, 33_554_432, 9_940_000_000].map(size);
+        assert_eq!(said, ["0 B", "999 B", "1.0 kB", "1.0 MB", "34 MB", "9.9 GB"]);
+    }
+}

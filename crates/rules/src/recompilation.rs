@@ -1,0 +1,180 @@
+//! Programs are compiled in steps that should only run them.
+
+use analyses::Tables;
+use analyses::compile::{Compile, is_shapes};
+use analyses::run_info::frameworks;
+use trace::{Dur, EventId};
+
+use crate::facts::{NO_STEPS, counted_steps, facts, has_host_events, percent, without_compile};
+use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
+
+rule! {
+    /// XLA or `jax.jit` compiles again and again.
+    ///
+    /// ## Evidence
+    /// Compilations inside steps that count, by function, and what differs between the programs
+    /// that were compiled for it, read from the programs kept in the profile: the shapes of the
+    /// arrays they take, or not the shapes.
+    ///
+    /// ## Fix
+    /// Where shapes differ, pad or bucket them to a few. Where they do not, make the compiled
+    /// function once, outside the loop, and pass what changes as an array, not as a static
+    /// argument.
+    ///
+    /// ## When it is wrong
+    /// The first call with a shape has to compile: a compilation in a single step is never more
+    /// than low, and those of the warm-up do not count. A profiler that records every Python call
+    /// makes tracing look longer than it is.
+    pub struct Recompilation = "recompilation";
+}
+
+impl Rule for Recompilation {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        if !has_host_events(tables) {
+            return Verdict::unknown("no host events in this profile");
+        }
+        let all = tables.get::<Compile>();
+        let compiled = || {
+            let here = |it: &Compile| matches!(it.kind, "compile" | "autotune") && it.steps > 0;
+            all.iter().enumerate().filter(move |it| here(it.1))
+        };
+        let Some((row, main)) = compiled().max_by_key(|it| it.1.step_ps) else {
+            return Verdict::Clear;
+        };
+        let cost = compiled().map(|it| Dur(it.1.own_step_ps)).sum();
+        if facts.share_of(cost) < WORTH_SAYING {
+            return Verdict::Clear;
+        }
+        let n_steps = counted_steps(tables, &main.host);
+        let function = main.function.as_deref().unwrap_or("a program");
+        let verb = if main.kind == "autotune" { "tuned" } else { "compiled" };
+        let mut finding = Finding::new(
+            format!(
+                "{function} was {verb} again in {} of {n_steps} steps, {} each",
+                main.steps,
+                main.per_step_with(n_steps)
+            ),
+            cost,
+            facts.step,
+        )
+        .gain(without_compile(tables, &facts, cost));
+        if main.steps < 2 {
+            finding = finding.severity(Severity::Low).confidence(0.5);
+        }
+        let mut seen = format!("{} of a step is compiling", percent(facts.share_of(cost)));
+        if let Some(calls) = main.calls {
+            seen += &format!("; {} of {calls} calls of {function} compiled", main.count);
+        }
+        let events = vec![EventId(main.event as u32)];
+        finding = finding.evidence(Evidence::text(seen).rows("compile", vec![row]).events(events));
+        if let Some(changed) = &main.changed {
+            finding = finding.evidence(Evidence::text(format!("what changed: {changed}")));
+        }
+        for (row, other) in compiled().filter(|it| it.0 != row).take(3) {
+            let name = other.function.as_deref().unwrap_or("another program");
+            let text =
+                format!("{name} too, in {} steps, {} each", other.steps, Dur(other.mean_ps));
+            finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
+        }
+        if main.inside_trace * 2 >= main.count {
+            finding = finding.symptom_of(&["retracing"]);
+        }
+        let jax = frameworks(tables.trace()).contains(&"jax");
+        fixes(finding, main, jax).found()
+    }
+}
+
+fn fixes(finding: Finding, main: &Compile, jax: bool) -> Finding {
+    let shapes = main.changed.as_deref().map(is_shapes);
+    let pad = "pad or bucket what is passed to a few shapes";
+    let padded = |it: Finding| match jax {
+        true => it.edit(pad, "x = jnp.pad(x, ((0, BATCH - len(x)), (0, 0)))  # one shape, and a mask"),
+        false => it.edit(pad, "ds = ds.padded_batch(batch_size, padded_shapes=…, drop_remainder=True)"),
+    };
+    let hoist = |it: Finding| match jax {
+        true => it
+            .edit(
+                "make the compiled function once, before the loop",
+                "step = jax.jit(step_fn)  # not jax.jit(lambda …) in the loop",
+            )
+            .edit(
+                "pass what changes as an array: each new static argument is a new program",
+                "step(params, x, jnp.asarray(lr))  # not in static_argnums",
+            ),
+        false => it.edit(
+            "make the compiled function once, before the loop",
+            "step = tf.function(step_fn, jit_compile=True)",
+        ),
+    };
+    match shapes {
+        Some(true) => padded(finding),
+        Some(false) => hoist(finding),
+        None => hoist(padded(finding)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Recompilation;
+    use crate::testing::{finding, missing, verdict};
+    use crate::{Severity, Verdict};
+
+    fn steps(compiles: &[bool]) -> String {
+        let mut picture = "host/python: ".to_owned();
+        for (step, compiles) in compiles.iter().enumerate() {
+            let at = step * 100;
+            picture += &format!("train#{step} {at}..{}, PjitFunction(update) {at}..{}, ", at + 100, at + 90);
+            if *compiles {
+                picture += &format!("backend_compile_and_load {}..{}, ", at + 10, at + 60);
+            }
+            picture += &format!("ExecuteReplicated.__call__ {}..{}, ", at + 70, at + 90);
+        }
+        picture
+    }
+
+    #[test]
+    fn a_function_compiled_in_every_step_is_found() {
+        let found = finding(&Recompilation, &steps(&[true; 6]));
+        assert_eq!(found.title, "update was compiled again in 6 of 6 steps, 70.00 µs each");
+        assert_eq!(found.severity, Severity::High);
+        assert!(found.evidence[0].text.contains("6 of 6 calls of update"));
+        assert!(found.symptom_of.is_empty());
+    }
+
+    #[test]
+    fn what_a_tracing_makes_necessary_hangs_below_it() {
+        let step = |at: i64| {
+            format!(
+                "train#{at} {at}..{0}, f{{traced=true}} {at}..{0}, EagerKernelExecute {1}..{0}, \
+                 __inference_f_1:__inference_f_1 {1}..{0}, CpuCompiler::RunBackend {1}..{2}, ",
+                at + 100,
+                at + 20,
+                at + 80
+            )
+        };
+        let picture = format!("host/python: {}{}{}{}", step(0), step(100), step(200), step(300));
+        let found = finding(&Recompilation, &picture);
+        assert!(found.title.starts_with("f was compiled again in 4 of 4 steps"), "{}", found.title);
+        assert_eq!(found.symptom_of, ["retracing"]);
+    }
+
+    #[test]
+    fn one_compilation_among_steady_steps_is_low() {
+        let mut compiles = [false; 8];
+        compiles[6] = true;
+        assert_eq!(finding(&Recompilation, &steps(&compiles)).severity, Severity::Low);
+    }
+
+    #[test]
+    fn steps_that_only_run_are_clear() {
+        assert_eq!(verdict(&Recompilation, &steps(&[false; 6])), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_steps_or_host_it_cannot_know() {
+        assert_eq!(missing(&Recompilation, "gpu0/s: k 0..1"), "no steps could be told apart");
+    }
+}

@@ -1,0 +1,194 @@
+//! A `tf.function` is traced again in steps that should only run it.
+
+use analyses::Tables;
+use analyses::compile::{Compile, MADE_ANEW, is_shapes};
+use trace::{Dur, EventId};
+
+use crate::facts::{NO_STEPS, counted_steps, facts, has_host_events, percent, without_compile};
+use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
+
+rule! {
+    /// A `tf.function` is traced again and again.
+    ///
+    /// ## Evidence
+    /// Tracings inside steps that count, by function: how many of its calls traced, how many
+    /// tracings TensorFlow has counted since the program began, and what that says of the cause.
+    /// A count that goes up is one function called with arguments of a new kind each time; a count
+    /// that stays at one is a new function each time.
+    ///
+    /// ## Fix
+    /// Pass tensors, not Python numbers: each new number is a new trace. Give the function an
+    /// `input_signature`, or `reduce_retracing=True`, so that shapes may vary. Make the function
+    /// once, outside the loop. Pad or bucket batches to a few shapes.
+    ///
+    /// ## When it is wrong
+    /// Some tracing is meant: one for training, one for evaluation, one for the shorter last
+    /// batch. So a tracing in a single step is never more than low, and those of the warm-up do not
+    /// count. Which argument changed is not in the profile.
+    pub struct Retracing = "retracing";
+}
+
+impl Rule for Retracing {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        if !has_host_events(tables) {
+            return Verdict::unknown("no host events in this profile");
+        }
+        let all = tables.get::<Compile>();
+        let traced = || all.iter().enumerate().filter(|it| it.1.kind == "trace" && it.1.steps > 0);
+        let Some((row, main)) = traced().max_by_key(|it| it.1.step_ps) else {
+            return Verdict::Clear;
+        };
+        // What compiles because of a new trace is part of its cost; tracings hold each other.
+        let cost = all.iter().fold(Dur(0), |sum, it| match it.kind {
+            "trace" => sum + Dur(it.own_step_ps),
+            _ if it.inside_trace * 2 >= it.count => sum + Dur(it.own_step_ps),
+            _ => sum,
+        });
+        if facts.share_of(cost) < WORTH_SAYING {
+            return Verdict::Clear;
+        }
+        let n_steps = counted_steps(tables, &main.host);
+        let function = main.function.as_deref().unwrap_or("a tf.function");
+        let made_anew = main.changed.as_deref() == Some(MADE_ANEW);
+        let again = match main.tracing_count {
+            _ if made_anew => "made anew and traced",
+            Some(1) => "first traced",
+            _ => "traced again",
+        };
+        let mut finding = Finding::new(
+            format!(
+                "{function} was {again} in {} of {n_steps} steps, {} each",
+                main.steps,
+                main.per_step_with(n_steps)
+            ),
+            cost,
+            facts.step,
+        )
+        .gain(without_compile(tables, &facts, cost));
+        if main.steps < 2 {
+            finding = finding.severity(Severity::Low).confidence(0.5);
+        }
+        let mut seen = format!("{} of a step is tracing and what follows it", percent(facts.share_of(cost)));
+        if let Some(calls) = main.calls {
+            seen += &format!("; {} of {calls} calls of {function} traced", main.count);
+        }
+        if let Some(count) = main.tracing_count.filter(|_| !made_anew) {
+            seen += &format!(", {count} tracings since the program began");
+        }
+        let events = vec![EventId(main.event as u32)];
+        finding = finding.evidence(Evidence::text(seen).rows("compile", vec![row]).events(events));
+        // The compiled program tells the shapes, where the function is compiled as well.
+        let shapes = all
+            .iter()
+            .filter(|it| it.kind == "compile" && it.function == main.function)
+            .find_map(|it| it.changed.as_deref().filter(|it| is_shapes(it)));
+        if let Some(changed) = shapes.or(main.changed.as_deref()) {
+            finding = finding.evidence(Evidence::text(format!("what changed: {changed}")));
+        }
+        for (row, other) in traced().filter(|it| it.0 != row).take(3) {
+            let name = other.function.as_deref().unwrap_or("another tf.function");
+            let text =
+                format!("{name} too, in {} steps, {} each", other.steps, Dur(other.mean_ps));
+            finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
+        }
+        fixes(finding, function, made_anew, shapes.is_some()).found()
+    }
+}
+
+fn fixes(finding: Finding, function: &str, made_anew: bool, shapes: bool) -> Finding {
+    if made_anew {
+        return finding
+            .edit(
+                "make the function once, before the loop, and call that one in it",
+                "step = tf.function(step_fn)  # before the loop, not inside it",
+            )
+            .fix("keep what differs from step to step an argument, not a captured variable");
+    }
+    let relaxed = "let one trace serve many shapes";
+    let name = if function.starts_with(char::is_alphabetic) { function } else { "step" };
+    let tensors = "pass tensors, not Python numbers: each new number is a new trace";
+    let tensors_edit = format!("{name}(x, tf.constant(n))  # not {name}(x, n)");
+    let finding = if shapes {
+        finding.edit(relaxed, "@tf.function(reduce_retracing=True)")
+    } else {
+        finding.edit(tensors, tensors_edit).edit(relaxed, "@tf.function(reduce_retracing=True)")
+    };
+    finding
+        .edit(
+            "or say once what it takes, with None for what varies",
+            "@tf.function(input_signature=[tf.TensorSpec([None, …], tf.float32)])",
+        )
+        .edit(
+            "pad or bucket batches to a few shapes, and drop the shorter last one",
+            "ds = ds.batch(batch_size, drop_remainder=True)",
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Retracing;
+    use crate::testing::{finding, missing, verdict};
+    use crate::{Severity, Verdict};
+
+    /// Steps of 100 µs that call `f`; what a step says is put where its arguments are.
+    fn steps(args: &[&str]) -> String {
+        let mut picture = "host/python: ".to_owned();
+        for (step, args) in args.iter().enumerate() {
+            let at = step * 100;
+            let run = at + if args.contains("=true") { 60 } else { 10 };
+            picture += &format!(
+                "train#{step} {at}..{}, train_step{{{args}}} {at}..{}, EagerKernelExecute {run}..{}, ",
+                at + 100,
+                at + 95,
+                at + 95
+            );
+        }
+        picture
+    }
+
+    #[test]
+    fn a_function_traced_in_every_step_is_found() {
+        let args: Vec<String> =
+            (4..10).map(|it| format!("traced=true;tracing_count={it}")).collect();
+        let found = finding(&Retracing, &steps(&args.iter().map(String::as_str).collect::<Vec<_>>()));
+        assert_eq!(found.title, "train_step was traced again in 6 of 6 steps, 60.00 µs each");
+        assert_eq!(found.severity, Severity::High);
+        assert_eq!(found.cost.0, 60_000_000);
+        assert!(found.evidence[0].text.contains("6 of 6 calls"), "{:?}", found.evidence);
+        assert!(found.evidence[1].text.contains("from 4 to 9"), "{:?}", found.evidence);
+        let edits: Vec<_> = found.fix.iter().filter_map(|it| it.edit.as_deref()).collect();
+        assert!(edits.contains(&"@tf.function(reduce_retracing=True)"), "{edits:?}");
+    }
+
+    #[test]
+    fn a_new_function_each_step_is_told_apart() {
+        let found = finding(&Retracing, &steps(&["traced=true;tracing_count=1"; 4]));
+        assert!(found.title.starts_with("train_step was made anew and traced in 4 of 4 steps"));
+        assert!(found.fix[0].text.contains("before the loop"));
+    }
+
+    #[test]
+    fn one_tracing_among_steady_steps_is_low() {
+        let mut args = ["traced=false;tracing_count=1"; 8];
+        args[5] = "traced=true;tracing_count=2";
+        let found = finding(&Retracing, &steps(&args));
+        assert_eq!(found.severity, Severity::Low);
+    }
+
+    #[test]
+    fn steps_that_only_run_are_clear() {
+        let picture = steps(&["traced=false;tracing_count=1"; 4]);
+        assert_eq!(verdict(&Retracing, &picture), Verdict::Clear);
+    }
+
+    #[test]
+    fn without_steps_or_host_it_cannot_know() {
+        assert_eq!(missing(&Retracing, "gpu0/s: k 0..1"), "no steps could be told apart");
+        let device_only = "gpu0/s: a 0..10, b 10..20, a 50..60, b 60..70, a 100..110, b 110..120, \
+                           a 150..160, b 160..170";
+        assert_eq!(missing(&Retracing, device_only), "no host events in this profile");
+    }
+}

@@ -1,0 +1,279 @@
+//! What both rules about slow steps ask: which steps, of what cause, and is it only noise.
+
+use analyses::Tables;
+use analyses::op_time::OpTime;
+use analyses::step::Step;
+use analyses::step_outlier::StepOutlier;
+use analyses::step_spread::StepSpread;
+use trace::Dur;
+
+use crate::{Evidence, Finding, Gain, Severity, WORTH_FIXING};
+
+/// The slow steps of the host that loses most by them.
+#[derive(Debug, Clone)]
+pub struct SlowSteps {
+    pub spread: StepSpread,
+    /// The cause that holds most of the excess, and its steps; rows of `step_outlier`.
+    pub category: &'static str,
+    pub name: Option<String>,
+    pub rows: Vec<usize>,
+    pub period: Option<i64>,
+    /// How many times as long as an ordinary step, in the middle of them.
+    pub ratio: f64,
+    /// What slow steps add to the mean step.
+    pub cost: Dur,
+    /// What the slow steps of this cause add.
+    own_cost: Dur,
+    /// Nothing but a busy machine is needed to explain them.
+    pub is_noise: bool,
+}
+
+/// Why it cannot be said which steps are slow.
+pub const TOO_FEW: &str = "fewer than five steps that count";
+
+/// Slow steps less far from the others than this are noise unless they come regularly: on two cores
+/// shared with others, steps of a healthy run take up to twice as long now and then.
+const FAR: f64 = 2.0;
+
+/// And these are far enough even if a single op took the time.
+const VERY_FAR: f64 = 5.0;
+
+impl SlowSteps {
+    /// `None` where no step is slow.
+    pub fn find(tables: &Tables) -> Option<SlowSteps> {
+        let spreads = tables.get::<StepSpread>();
+        let spread = spreads.iter().filter(|it| it.slow > 0).max_by_key(|it| it.slow_cost_ps)?;
+        let all = tables.get::<StepOutlier>();
+        let own: Vec<(usize, &StepOutlier)> =
+            all.iter().enumerate().filter(|it| it.1.host == spread.host).collect();
+        let mut groups: Vec<(&'static str, Option<&str>, i64)> = Vec::new();
+        for (_, row) in &own {
+            let name = row.name.as_deref();
+            match groups.iter_mut().find(|it| it.0 == row.category && it.1 == name) {
+                Some(group) => group.2 = group.2.saturating_add(row.excess_ps),
+                None => groups.push((row.category, name, row.excess_ps)),
+            }
+        }
+        let &(category, name, excess) = groups.iter().max_by_key(|it| it.2)?;
+        let rows: Vec<(usize, &StepOutlier)> = own
+            .iter()
+            .copied()
+            .filter(|it| it.1.category == category && it.1.name.as_deref() == name)
+            .collect();
+        let excess_of = |rows: &[(usize, &StepOutlier)]| {
+            rows.iter().fold(0_i64, |sum, it| sum.saturating_add(it.1.excess_ps))
+        };
+        // Those that chance hit are not of the cause, unless nothing else is left.
+        let meant: Vec<_> = rows.iter().copied().filter(|it| !it.1.is_perhaps_chance()).collect();
+        let by_chance = excess_of(&meant).saturating_mul(2) < excess;
+        let rows = if by_chance { rows } else { meant };
+        let excess = excess_of(&rows);
+        let mut ratios: Vec<f64> = rows.iter().map(|it| it.1.ratio).collect();
+        ratios.sort_by(f64::total_cmp);
+        let ratio = ratios[ratios.len() / 2];
+        let period = rows[0].1.period;
+        let holds_most = excess.saturating_mul(2) >= excess_of(&own);
+        Some(SlowSteps {
+            spread: spread.clone(),
+            category,
+            name: name.map(str::to_owned),
+            period,
+            ratio,
+            cost: Dur(spread.slow_cost_ps),
+            own_cost: Dur(excess / spread.steps.max(1)),
+            is_noise: is_noise(&rows, ratio, period, holds_most, by_chance),
+            rows: rows.into_iter().map(|it| it.0).collect(),
+        })
+    }
+
+    /// `every 3rd step`, or `4 of 12 steps`.
+    pub fn which(&self, word: &str) -> String {
+        match self.period {
+            Some(period) => format!("every {} {word}", ordinal(period)),
+            None => format!("{} of {} {word}s", self.rows.len(), self.spread.steps),
+        }
+    }
+
+    /// `takes` or `take`, to fit [`SlowSteps::which`].
+    pub fn verb(&self) -> &'static str {
+        if self.period.is_some() || self.rows.len() == 1 { "takes" } else { "take" }
+    }
+
+    /// `, spent in MatMul`: what held the excess, as far as it is known.
+    pub fn spent(&self) -> String {
+        match (&self.name, self.category) {
+            (Some(name), "compile") => format!(", spent tracing or compiling {name}"),
+            (Some(name), _) => format!(", spent in {name}"),
+            (None, "python") => ", spent in Python outside the framework".to_owned(),
+            (None, "idle") => ", and nothing says on what".to_owned(),
+            (None, category) => format!(", spent on {category}"),
+        }
+    }
+
+    /// What both rules say in the same words.
+    pub fn describe(&self, tables: &Tables, finding: Finding) -> Finding {
+        let spread = &self.spread;
+        let outliers = tables.get::<StepOutlier>();
+        let steps = tables.get::<Step>();
+        let number = |row: &StepOutlier| {
+            let step = steps.iter().find(|it| it.host == row.host && it.step == row.step);
+            step.and_then(|it| it.number).unwrap_or(row.step)
+        };
+        let mut numbers: Vec<String> =
+            self.rows.iter().take(8).map(|&it| number(&outliers[it]).to_string()).collect();
+        if self.rows.len() > numbers.len() {
+            numbers.push("…".to_owned());
+        }
+        let numbers = numbers.join(", ");
+        let [p50, p90, p99] = [spread.p50_ps, spread.p90_ps, spread.p99_ps].map(Dur);
+        let longest = self.rows.iter().filter_map(|&it| outliers[it].longest.as_deref()).next();
+        let mut finding = finding
+            .evidence(
+                Evidence::text(format!(
+                    "steps {numbers}: {} more than the others",
+                    self.excess(&outliers)
+                ))
+                .rows("step_outlier", self.rows.clone()),
+            )
+            .evidence(
+                Evidence::text(format!(
+                    "p50 {p50}, p90 {p90}, p99 {p99} over {} steps",
+                    spread.steps
+                ))
+                .rows("step_spread", Vec::new()),
+            );
+        if let Some(longest) =
+            longest.filter(|it| !self.name.as_deref().is_some_and(|name| it.ends_with(name)))
+        {
+            finding = finding.evidence(Evidence::text(format!("most of that in {longest}")));
+        }
+        let step = Dur(spread.mean_ps);
+        if !self.is_noise {
+            return finding.gain(Some(Gain::of_times(step.0, step.0 - self.own_cost.0)));
+        }
+        // What other programs took is not the run's to win: no gain, and no place above real causes.
+        finding.cost = finding.cost.min(Dur((step.0 as f64 * WORTH_FIXING) as i64));
+        finding.severity(Severity::Low).confidence(0.4).evidence(Evidence::text(
+            match self.rows.len() {
+                1 => "it happened once: that says little about the steps to come",
+                _ => "they share no clear cause: perhaps the machine was busy",
+            },
+        ))
+    }
+
+    fn excess(&self, outliers: &[StepOutlier]) -> String {
+        let mut all: Vec<i64> =
+            self.rows.iter().map(|&it| outliers[it].category_excess_ps).collect();
+        all.sort_unstable();
+        let middle = Dur(all[all.len() / 2]);
+        match self.category {
+            "idle" => format!("{middle} in which nobody worked"),
+            "python" => format!("{middle} of Python"),
+            category => format!("{middle} of {category}"),
+        }
+    }
+
+    /// Rules that, where they find something, are the cause of slow steps of this kind.
+    pub fn causes(&self) -> &'static [&'static str] {
+        match self.category {
+            "output" => &["checkpoint-stall"],
+            "compile" => &["retracing", "recompilation"],
+            "input" => &[
+                "input-python",
+                "input-serial-map",
+                "input-no-prefetch",
+                "input-file-read",
+                "input-small-files",
+                "input-cpu-starved",
+                "input-bound",
+            ],
+            "python" => &["python-overhead"],
+            _ => &[],
+        }
+    }
+}
+
+/// Whether a busy machine explains slow steps: few, near to the others, or each hit elsewhere.
+fn is_noise(
+    rows: &[(usize, &StepOutlier)],
+    ratio: f64,
+    period: Option<i64>,
+    holds_most: bool,
+    by_chance: bool,
+) -> bool {
+    // What happened once may never come again, whatever it was.
+    if rows.len() < 2 {
+        return true;
+    }
+    // Saving and compiling happen because somebody asked for it, and what comes regularly too.
+    let category = rows[0].1.category;
+    if period.is_some() || matches!(category, "output" | "compile") {
+        return false;
+    }
+    if !holds_most || ratio < FAR || rows.len() < 3 {
+        return true;
+    }
+    match category {
+        // A busy machine may have hit the op that most time is spent in; only a lot more time in the
+        // same op speaks for a cause then.
+        _ if by_chance => ratio < VERY_FAR || !same_longest(rows),
+        // Dispatching and waiting are what a busy machine delays.
+        "runtime" | "idle" => true,
+        _ => false,
+    }
+}
+
+/// Whoever is interrupted is interrupted anywhere; an op that has more to do is the same one.
+fn same_longest(rows: &[(usize, &StepOutlier)]) -> bool {
+    let same = rows.iter().filter(|it| it.1.longest == rows[0].1.longest).count();
+    same * 3 >= rows.len() * 2
+}
+
+fn ordinal(number: i64) -> String {
+    let ending = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+/// Whether the run only computes forward: nothing of it takes gradients or changes variables.
+pub fn is_forward_only(tables: &Tables) -> bool {
+    let ops = tables.get::<OpTime>();
+    let trains = |name: &str, op_type: &str| {
+        let changes = ["Assign", "ResourceApply", "Apply", "ResourceScatter", "ScatterUpdate"];
+        changes.iter().any(|it| op_type.starts_with(it))
+            || op_type.ends_with("Grad")
+            || name.contains("gradient")
+            || name.contains("transpose(")
+    };
+    if ops.iter().any(|it| trains(&it.name, it.op_type.as_deref().unwrap_or(""))) {
+        return false;
+    }
+    // Compiled programs keep the names of what they were made of, as `transpose(jvp(f))/dot`.
+    let trace = tables.trace();
+    let programs = trace.blobs.iter().filter(|it| it.kind == "hlo_proto");
+    let takes_gradients = |program: &[u8]| {
+        let head = &program[..program.len().min(MOST_SEARCHED)];
+        [&b"transpose(jvp"[..], b"gradient_tape", b"gradients/"]
+            .iter()
+            .any(|word| head.windows(word.len()).any(|it| it == *word))
+    };
+    if programs.filter_map(|it| trace.args.bytes(it)).take(64).any(takes_gradients) {
+        return false;
+    }
+    if ops.iter().any(|it| it.family == "tensorflow") {
+        return true;
+    }
+    // Ops of compiled programs do not say what they are for; what marks the steps may.
+    let steps = tables.get::<Step>();
+    let marker = steps.first().map(|it| it.marker.to_lowercase()).unwrap_or_default();
+    let serves = ["infer", "predict", "serve", "request", "eval", "generate", "decode"];
+    serves.iter().any(|it| marker.contains(it))
+}
+
+/// Programs can be large; what they take gradients of stands everywhere in them.
+const MOST_SEARCHED: usize = 1 << 20;

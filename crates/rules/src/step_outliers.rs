@@ -1,0 +1,131 @@
+//! Some training steps take much longer than the others.
+
+use analyses::Tables;
+use analyses::step_spread::StepSpread;
+
+use crate::facts::NO_STEPS;
+use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
+use crate::{Finding, Rule, Verdict, WORTH_SAYING, facts};
+
+rule! {
+    /// Some steps take much longer than the others.
+    ///
+    /// ## Evidence
+    /// Which steps take more than half as long again as a typical one and lie far outside the
+    /// spread of the others, whether they come regularly, and what they had more of: the category
+    /// of time and the op or event that holds it.
+    ///
+    /// ## Fix
+    /// That depends on what they had more of, which the finding names: save less often or in the
+    /// background, do evaluation and logging elsewhere, bucket batches by size.
+    ///
+    /// ## When it is wrong
+    /// On a busy machine steps are slow without a cause of their own: where slow steps share
+    /// neither a cause nor a rhythm, the finding is low. What happens less often than the capture
+    /// is long is not seen at all.
+    pub struct StepOutliers = "step-outliers";
+}
+
+impl Rule for StepOutliers {
+    fn check(&self, tables: &Tables) -> Verdict {
+        let Some(facts) = facts(tables) else {
+            return Verdict::unknown(NO_STEPS);
+        };
+        if tables.get::<StepSpread>().is_empty() {
+            return Verdict::unknown(TOO_FEW);
+        }
+        let Some(slow) = SlowSteps::find(tables) else {
+            return Verdict::Clear;
+        };
+        if facts.share_of(slow.cost) < WORTH_SAYING || is_forward_only(tables) {
+            return Verdict::Clear;
+        }
+        let finding = Finding::new(
+            format!(
+                "{} {} {:.1}× as long as the others{}",
+                slow.which("step"),
+                slow.verb(),
+                slow.ratio,
+                slow.spent()
+            ),
+            slow.cost,
+            facts.step,
+        );
+        let finding = slow.describe(tables, finding).symptom_of(slow.causes());
+        match slow.category {
+            "output" => finding.edit(
+                "save less often, or in the background",
+                "tf.train.CheckpointOptions(enable_async=True)",
+            ),
+            "compile" => finding.fix("keep shapes and Python arguments the same from step to step"),
+            "input" => finding.edit(
+                "let the pipeline run ahead, so that a slow element is hidden",
+                "ds = ds.prefetch(tf.data.AUTOTUNE)",
+            ),
+            "python" => finding.fix("do logging, evaluation and callbacks less often, or in a thread"),
+            "compute" => finding.fix("bucket batches by size, so that each has about as much to do"),
+            _ => finding.fix("look at one slow step beside an ordinary one"),
+        }
+        .found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StepOutliers;
+    use crate::latency_tail::LatencyTail;
+    use crate::testing::{finding, missing, verdict};
+    use crate::{Severity, Verdict};
+
+    /// Training steps of 40 µs; the long ones end with `what`.
+    fn steps(n: usize, is_long: fn(usize) -> bool, what: &str) -> String {
+        let (mut python, mut compute) = (String::new(), String::new());
+        let mut at = 0;
+        for step in 0..n {
+            let (start, ops) = (at, at + 40);
+            at = if is_long(step) { at + 340 } else { ops };
+            python += &format!("train#{step} {start}..{at}, EagerExecute {start}..{ops}, ");
+            compute += &format!("w/AssignSubVariableOp:AssignSubVariableOp {start}..{ops}, ");
+            if is_long(step) && !what.is_empty() {
+                python += &format!("EagerExecute {ops}..{at}, {what} {ops}..{at}, ");
+            }
+        }
+        format!("host/python: {python}\nhost/tf_Compute: {compute}\n")
+    }
+
+    #[test]
+    fn saving_every_third_step_is_found() {
+        let picture = steps(12, |it| it % 3 == 0, "SaveV2:SaveV2");
+        let found = finding(&StepOutliers, &picture);
+        assert_eq!(found.title, "every 3rd step takes 8.5× as long as the others, spent in SaveV2");
+        assert_eq!(found.severity, Severity::High);
+        assert_eq!(found.cost.0, 100_000_000);
+        assert_eq!(found.symptom_of, ["checkpoint-stall"]);
+        assert_eq!(verdict(&LatencyTail, &picture), Verdict::Clear, "one of the two");
+    }
+
+    #[test]
+    fn a_pause_of_python_hangs_below_its_cause() {
+        let found = finding(&StepOutliers, &steps(20, |it| it % 5 == 4, ""));
+        assert!(found.title.ends_with("spent in Python outside the framework"), "{}", found.title);
+        assert_eq!(found.symptom_of, ["python-overhead"]);
+    }
+
+    #[test]
+    fn one_slow_step_is_low() {
+        let found = finding(&StepOutliers, &steps(20, |it| it == 7, "x/MatMul:MatMul"));
+        assert_eq!(found.severity, Severity::Low, "{}", found.title);
+    }
+
+    #[test]
+    fn steps_that_are_alike_are_clear() {
+        assert_eq!(verdict(&StepOutliers, &steps(12, |_| false, "")), Verdict::Clear);
+    }
+
+    #[test]
+    fn with_few_steps_it_cannot_know() {
+        assert_eq!(missing(&StepOutliers, "gpu0/s: k 0..1"), "no steps could be told apart");
+        let picture = steps(4, |_| false, "");
+        assert_eq!(missing(&StepOutliers, &picture), "fewer than five steps that count");
+    }
+}
