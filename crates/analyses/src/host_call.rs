@@ -238,12 +238,9 @@ impl Calls<'_> {
                 None if callee == "IteratorGetNext" => Some(self.id("other", "next batch".to_owned())),
                 None => Some(self.id("op", callee.to_owned())),
             }
-        } else if let Some(function) =
-            text.strip_prefix("PjitFunction(").and_then(|it| it.strip_suffix(')'))
-        {
-            Some(self.id("function", function.to_owned()))
         } else {
-            None
+            let function = text.strip_prefix("PjitFunction(").and_then(|it| it.strip_suffix(')'));
+            function.map(|it| self.id("function", it.to_owned()))
         };
         self.names.insert(name, said);
         said

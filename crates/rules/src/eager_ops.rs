@@ -66,7 +66,7 @@ impl Rule for EagerOps {
             percent(facts.share_of(cost)),
         );
         let mut ops: Vec<&HostCall> = calls.iter().filter(|it| it.kind == "op").collect();
-        ops.sort_by(|a, b| b.count.cmp(&a.count));
+        ops.sort_by_key(|it| std::cmp::Reverse(it.count));
         let names: Vec<String> =
             ops.iter().take(3).map(|it| format!("{} ({:.0})", it.call, it.per_step)).collect();
         let rows = calls.iter().enumerate().filter(|it| it.1.kind == "op").map(|it| it.0);
