@@ -37,7 +37,7 @@ def train_step(params, tokens, weight):
 
 for i in run.loop():
     length = 20 + i
-    width = 64 if run.fixed else length
+    width = 64 * -(-length // 64) if run.fixed else length
     tokens = np.zeros((8, width), np.int32)
     tokens[:, :length] = rng.integers(0, 2000, (8, length))
     weight = (np.arange(width) < length).astype("float32")[None].repeat(8, 0)

@@ -1,6 +1,6 @@
 """Point clouds of any size through a TensorFlow step with jit_compile=True.
 
-Planted: XLA compiles again for each number of points. Fix: pad to the next power of two with a mask.
+Planted: XLA compiles again for each number of points. Fix: pad to a multiple of 1,024 with a mask.
 """
 TRUTH = {
     "framework": "tensorflow", "first_finding": "recompilation",
@@ -30,7 +30,7 @@ def train_step(points, mask):
 
 for i in run.loop():
     count = 700 + 13 * i
-    size = 1024 if run.fixed else count
+    size = 1024 * -(-count // 1024) if run.fixed else count
     points = np.zeros((8, size, 3), np.float32)
     points[:, :count] = rng.standard_normal((8, count, 3))
     mask = np.repeat((np.arange(size) < count).astype("float32")[None], 8, 0)
