@@ -4,7 +4,8 @@ Planted: the loop waits for tf.train.Checkpoint.save. Fix: save every 200 steps.
 """
 TRUTH = {
     "framework": "tensorflow", "first_finding": "checkpoint-stall",
-    "also_right": ["step-outliers"], "must_name": ["Save"], "healthy": False, "kind": "output",
+    "also_right": ["step-outliers"],
+    "same_fix": ["step-outliers"], "must_name": ["Save"], "healthy": False, "kind": "output",
     "fix": "if step % 200 == 0: manager.save()",
 }
 from _driver import Run

@@ -4,7 +4,8 @@ Planted: evaluation inside the loop makes every eighth step many times longer. F
 """
 TRUTH = {
     "framework": "tensorflow", "first_finding": "step-outliers",
-    "also_right": ["latency-tail"], "must_name": [], "healthy": False, "kind": "compute",
+    "also_right": ["latency-tail"],
+    "same_fix": ["latency-tail"], "must_name": [], "healthy": False, "kind": "compute",
     "fix": "if step % 200 == 0: evaluate()",
 }
 from _driver import Run

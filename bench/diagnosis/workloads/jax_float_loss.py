@@ -1,12 +1,15 @@
-"""JAX training that reads the loss back after every step, while the next batch could be prepared meanwhile.
+"""JAX training that reads the loss back after every step, before it asks for the next batch.
 
-Planted: `float(loss)` makes Python wait for each step. Fix: read it every 20th step.
+Planted: `float(loss)` makes Python wait for each step, so that training and the wait for data take turns.
+Fix: read it every 20th step.
 """
 TRUTH = {
     "framework": "jax", "first_finding": "sync-stall",
     "also_right": ["python-overhead", "input-python"], "must_name": [], "healthy": False, "kind": "compute",
     "fix": "if step % 20 == 0: history.append(float(loss))",
 }
+import time
+
 from _driver import Run
 
 run = Run("jax", warm=5, steps=40)
@@ -15,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 rng = np.random.default_rng(0)
+samples = rng.standard_normal((4096, 384), np.float32)
 
 
 def loss_fn(params, x):
@@ -31,9 +35,8 @@ def train_step(params, x):
 
 
 def next_batch():
-    # Simulated physics: cheap for the machine, but on the host.
-    x = rng.standard_normal((128, 384), np.float32)
-    return np.sin(x) * np.exp(-np.abs(x))
+    time.sleep(0.006)  # the feature store's answer
+    return samples[rng.integers(0, len(samples), 128)]
 
 
 params = [jnp.asarray(rng.standard_normal((384, 384)) * 0.05, jnp.float32) for _ in range(4)]

@@ -4,7 +4,8 @@ Planted: the loader is Python and runs in the training thread. Fix: index and no
 """
 TRUTH = {
     "framework": "jax", "first_finding": "input-python",
-    "also_right": ["input-bound", "python-overhead"], "must_name": [], "healthy": False, "kind": "python",
+    "also_right": ["input-bound", "python-overhead"],
+    "same_fix": ["python-overhead"], "must_name": [], "healthy": False, "kind": "python",
     "fix": "X[chosen] and one vectorised normalisation instead of the loop over rows",
 }
 from _driver import Run

@@ -4,7 +4,8 @@ Planted: saving stalls the training. Fix: save_freq="epoch".
 """
 TRUTH = {
     "framework": "tensorflow", "first_finding": "checkpoint-stall",
-    "also_right": ["step-outliers", "python-overhead"], "must_name": [], "healthy": False, "kind": "python",
+    "also_right": ["step-outliers", "python-overhead"],
+    "same_fix": ["step-outliers", "python-overhead"], "must_name": [], "healthy": False, "kind": "python",
     "fix": 'keras.callbacks.ModelCheckpoint(..., save_freq="epoch")',
 }
 from _driver import Run

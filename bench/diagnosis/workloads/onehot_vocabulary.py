@@ -27,7 +27,8 @@ def train_step(tokens):
             hidden = tf.gather(embedding, tokens)
         else:
             with tf.name_scope("lookup"):
-                hidden = tf.reshape(tf.reshape(tf.one_hot(tokens, VOCABULARY), (-1, VOCABULARY)) @ embedding, (8, 64, 96))
+                chosen = tf.reshape(tf.one_hot(tokens, VOCABULARY), (-1, VOCABULARY))
+                hidden = tf.reshape(chosen @ embedding, (8, 64, 96))
         hidden = tf.nn.gelu(hidden @ mixer)
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(tokens % 200, hidden @ head))
     gradient, *others = tape.gradient(loss, (embedding, mixer, head))

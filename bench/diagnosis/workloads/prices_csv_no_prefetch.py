@@ -29,8 +29,8 @@ prices = rows.batch(256).map(lambda *columns: (tf.stack(columns[:-1], 1), column
 if run.fixed:
     prices = prices.prefetch(tf.data.AUTOTUNE)
 
-model = keras.Sequential([keras.Input((23,)), layers.Dense(320, activation="relu"), layers.Dense(320, activation="relu"),
-                          layers.Dense(1)])
+model = keras.Sequential([keras.Input((23,)), layers.Dense(320, activation="relu"),
+                          layers.Dense(320, activation="relu"), layers.Dense(1)])
 model.compile(keras.optimizers.SGD(1e-3), "mse")
 model.fit(prices, steps_per_epoch=run.keras_steps, epochs=1, shuffle=False, verbose=0, callbacks=run.keras())
 run.done()

@@ -5,7 +5,8 @@ The fix changes the tail: the speed-up is judged by the mean, as for any other.
 """
 TRUTH = {
     "framework": "tensorflow", "first_finding": "latency-tail",
-    "also_right": ["step-outliers"], "must_name": ["MatMul"], "healthy": False, "kind": "compute",
+    "also_right": ["step-outliers"],
+    "same_fix": ["step-outliers"], "must_name": ["MatMul"], "healthy": False, "kind": "compute",
     "fix": "score at most 256 candidates: prefilter with tf.math.top_k on a cheap score",
 }
 from _driver import Run

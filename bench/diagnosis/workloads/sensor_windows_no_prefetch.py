@@ -1,6 +1,7 @@
 """Forecasting on sliding windows; making a batch and training on it take turns, each about half of the step.
 
-Planted: no `prefetch` at the end of the pipeline, and tf.data's autotuning, which would add one, is off. Fix: `prefetch(tf.data.AUTOTUNE)`.
+Planted: no `prefetch` at the end of the pipeline, and tf.data's autotuning, which would add one, is off.
+Fix: `prefetch(tf.data.AUTOTUNE)`.
 """
 TRUTH = {
     "framework": "tensorflow", "first_finding": "input-no-prefetch",
@@ -26,7 +27,8 @@ windows = windows.batch(64).repeat()
 if run.fixed:
     windows = windows.prefetch(tf.data.AUTOTUNE)
 
-layers = [tf.Variable(tf.random.normal(shape, stddev=0.05)) for shape in ((LOOKBACK * 4, 1280), (1280, 1280), (1280, 4))]
+sizes = (LOOKBACK * 4, 1280, 1280, 4)
+layers = [tf.Variable(tf.random.normal(shape, stddev=0.05)) for shape in zip(sizes, sizes[1:])]
 
 
 @tf.function
