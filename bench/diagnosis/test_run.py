@@ -25,7 +25,8 @@ class Judge(unittest.TestCase):
         self.assertTrue(self.verdict(WELL)["right"])
 
     def test_the_first_finding_counts(self):
-        right = finding("input-serial-map", text="stage ParallelMapV2", speedup_low=2, speedup_if_fixed=3, speedup_high=4)
+        promise = {"speedup_low": 2, "speedup_if_fixed": 3, "speedup_high": 4}
+        right = finding("input-serial-map", text="stage ParallelMapV2", **promise)
         said = self.verdict(MAP, right, finding("retracing"))
         self.assertTrue(said["right"] and said["sharp"] and said["named"])
         self.assertEqual(said["predicted"], [2, 3, 4])
@@ -50,8 +51,8 @@ class Scripts(unittest.TestCase):
     def test_every_workload_states_its_truth(self):
         for name, truth in run.workloads().items():
             with self.subTest(name):
-                self.assertLessEqual({"framework", "first_finding", "also_right", "must_name", "healthy", "kind", "fix"},
-                                     truth.keys())
+                needed = {"framework", "first_finding", "also_right", "must_name", "healthy", "kind", "fix"}
+                self.assertLessEqual(needed, truth.keys())
         scripts = [it for it in (run.HERE / "workloads").glob("*.py") if not it.name.startswith("_")]
         self.assertEqual(len(scripts), len(run.workloads()))
         self.assertLessEqual(set(run.VARIED), run.workloads().keys())

@@ -11,6 +11,7 @@ from _driver import Run
 
 run = Run("tensorflow", warm=8, steps=30)
 import numpy as np
+import tensorflow as tf
 import keras
 from keras import layers
 
@@ -40,7 +41,7 @@ class Dashboard(keras.callbacks.Callback):
 model = keras.Sequential([keras.Input((64,)), layers.Dense(256, activation="relu"), layers.Dropout(0.1),
                           layers.Dense(256, activation="relu"), layers.Dense(4)])
 model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-import tensorflow as tf
 train = tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(128).prefetch(tf.data.AUTOTUNE)
-model.fit(train, steps_per_epoch=run.keras_steps, epochs=1, shuffle=False, verbose=0, callbacks=[*run.keras(), Dashboard()])
+model.fit(train, steps_per_epoch=run.keras_steps, epochs=1, shuffle=False, verbose=0,
+          callbacks=[*run.keras(), Dashboard()])
 run.done()
