@@ -1,6 +1,6 @@
 """Attention over long documents with every score matrix of every layer kept for the backward pass.
 
-Planted: activations of more than a gigabyte. Fix: `tf.recompute_grad` around each layer.
+Planted: several hundred megabytes of activations. Fix: `tf.recompute_grad` around each layer.
 The fix saves memory and costs time, so the speed-up is not judged.
 """
 TRUTH = {
