@@ -93,25 +93,41 @@ pub struct EagerOps {
 /// What calling single ops costs a step.
 pub fn eager_ops(tables: &Tables) -> EagerOps {
     let mut all = EagerOps::default();
-    let mut per_step = 0.0;
-    for call in tables.get::<HostCall>().iter().filter(|it| it.kind == "op") {
+    let calls = tables.get::<HostCall>();
+    let functions = calls.iter().filter(|it| it.kind == "function");
+    // Where functions are called by the dozen, they are ops that were compiled one by one.
+    let small = functions.map(|it| it.per_step).sum::<f64>() >= DOZENS;
+    let rows = tables.get::<StepTime>();
+    let rows: Vec<&StepTime> = rows.iter().filter(|it| it.counts).collect();
+    let n = rows.len().max(1) as i64;
+    let mean = |of: fn(&StepTime) -> i64| rows.iter().map(|it| of(it) / n).sum::<i64>();
+    let (mut per_step, mut compiled_ps) = (0.0, 0);
+    for call in calls.iter().filter(|it| it.kind == "op" || small && it.kind == "function") {
         per_step += call.per_step;
         all.calls_ps += call.total_ps;
-        all.work_ps += call.work_ps.unwrap_or(0);
+        match call.work_ps {
+            Some(work) => all.work_ps += work,
+            None => compiled_ps += call.total_ps,
+        }
         // Beyond some lines of Python, it is not the next op that is being prepared.
         let most = (call.per_step * SOME_LINES_PS as f64) as i64;
         all.between_ps += call.after_ps.min(most);
     }
     all.per_step = per_step as i64;
-    let rows = tables.get::<StepTime>();
-    let python: i64 = rows.iter().filter(|it| it.counts).map(|it| it.python_ps).sum();
-    let n = rows.iter().filter(|it| it.counts).count().max(1) as i64;
-    all.between_ps = all.between_ps.min(python / n);
+    all.work_ps += compiled_ps.min(mean(|it| it.compute_ps));
+    all.between_ps = all.between_ps.min(mean(|it| it.python_ps));
     all
 }
 
-/// A line of Python takes under a microsecond; recording an op for its gradient some tens.
-const SOME_LINES_PS: i64 = 100_000_000;
+/// A compiled step is a few calls; a step of a dozen or two is not compiled as one.
+const DOZENS: f64 = 20.0;
+
+/// Below a microsecond nothing is called that a user would know of.
+const WORTH_A_ROW_PS: i64 = 1_000_000;
+
+/// A line of Python takes under a microsecond; recording an op for its gradient, or
+/// tracing it, some hundreds.
+const SOME_LINES_PS: i64 = 300_000_000;
 
 struct Calls<'a> {
     trace: &'a Trace,
@@ -177,14 +193,16 @@ impl Calls<'_> {
             if let Some(call) = open.take() {
                 last = Some(self.close(&call, last));
             }
-            // Giving a tensor back is no call worth a row.
-            if trace.name(EventId(row as u32)) == "TFE_DeleteTensorHandle" {
-                continue;
-            }
             let label = match kind {
                 OpKind::InputWait => Some(self.id("other", "next batch".to_owned())),
                 _ => self.learn(trace.events.name[row]),
             };
+            // Giving a tensor back, or seeing that nobody holds it, is no call worth a row.
+            if label.is_none() && end - start < WORTH_A_ROW_PS
+                || trace.name(EventId(row as u32)) == "TFE_DeleteTensorHandle"
+            {
+                continue;
+            }
             open = Some(Call { row, end, label, work: 0 });
         }
         if let Some(call) = open.take() {
@@ -238,12 +256,9 @@ impl Calls<'_> {
                 None if callee == "IteratorGetNext" => Some(self.id("other", "next batch".to_owned())),
                 None => Some(self.id("op", callee.to_owned())),
             }
-        } else if let Some(function) =
-            text.strip_prefix("PjitFunction(").and_then(|it| it.strip_suffix(')'))
-        {
-            Some(self.id("function", function.to_owned()))
         } else {
-            None
+            let function = text.strip_prefix("PjitFunction(").and_then(|it| it.strip_suffix(')'));
+            function.map(|it| self.id("function", it.to_owned()))
         };
         self.names.insert(name, said);
         said

@@ -70,7 +70,7 @@ impl Rule for CheckpointStall {
             .fix("save less often: every few minutes, not every few steps")
             .edit(
                 "write in the background",
-                "checkpoint.save(path, options=tf.train.CheckpointOptions(enable_async=True))",
+                "options = tf.train.CheckpointOptions(enable_async=True)\ncheckpoint.save(path, options=options)",
             )
             .found()
     }

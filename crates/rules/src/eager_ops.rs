@@ -2,6 +2,7 @@
 
 use analyses::Tables;
 use analyses::host_call::{HostCall, eager_ops};
+use analyses::run_info::frameworks;
 use trace::Dur;
 
 use crate::facts::{NO_STEPS, facts, percent};
@@ -65,11 +66,13 @@ impl Rule for EagerOps {
             eager.per_step,
             percent(facts.share_of(cost)),
         );
-        let mut ops: Vec<&HostCall> = calls.iter().filter(|it| it.kind == "op").collect();
-        ops.sort_by(|a, b| b.count.cmp(&a.count));
+        let is_jax = frameworks(tables.trace()).contains(&"jax");
+        let decorator = if is_jax { "@jax.jit" } else { "@tf.function" };
+        let mut ops: Vec<&HostCall> = calls.iter().filter(|it| it.kind != "other").collect();
+        ops.sort_by_key(|it| std::cmp::Reverse(it.count));
         let names: Vec<String> =
             ops.iter().take(3).map(|it| format!("{} ({:.0})", it.call, it.per_step)).collect();
-        let rows = calls.iter().enumerate().filter(|it| it.1.kind == "op").map(|it| it.0);
+        let rows = calls.iter().enumerate().filter(|it| it.1.kind != "other").map(|it| it.0);
         let times = format!(
             "the ops themselves take {} of {}; with the Python between them {} of the step",
             Dur(eager.work_ps),
@@ -80,7 +83,7 @@ impl Rule for EagerOps {
             .gain(Some(gain))
             .evidence(Evidence::text(times).rows("host_call", rows.take(20).collect()))
             .evidence(Evidence::text(format!("most often: {}", names.join(", "))))
-            .edit("make the step one function", "@tf.function\ndef train_step(...):")
+            .edit("make the step one function", format!("{decorator}\ndef train_step(...):"))
             .fix("in Keras, compile the model without run_eagerly=True")
             .found()
     }

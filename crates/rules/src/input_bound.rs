@@ -39,7 +39,7 @@ impl Rule for InputBound {
             .finding(tables, title, &change)
             .edit(
                 "fetch ahead, and work in parallel",
-                "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)",
+                "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.prefetch(tf.data.AUTOTUNE)",
             )
             .symptom_of(&SHARPER)
             .found()

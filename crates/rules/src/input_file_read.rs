@@ -36,7 +36,7 @@ impl Rule for InputFileRead {
             .finding(tables, title, &change)
             .edit(
                 "read several files at once, and fetch ahead",
-                "ds = files.interleave(tf.data.TFRecordDataset, num_parallel_calls=tf.data.AUTOTUNE)",
+                "ds = files.interleave(tf.data.TFRecordDataset,\n                      num_parallel_calls=tf.data.AUTOTUNE)",
             )
             .fix("store the files uncompressed if they are compressed: one thread unpacks each")
             .found()

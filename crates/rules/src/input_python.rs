@@ -37,7 +37,7 @@ impl Rule for InputPython {
         match stage.plain_kind() {
             "Generator" => finding.edit(
                 "replace the generator by TensorFlow ops on whole arrays or files",
-                "ds = tf.data.Dataset.from_tensor_slices(arrays).map(f, num_parallel_calls=tf.data.AUTOTUNE)",
+                "ds = tf.data.Dataset.from_tensor_slices(arrays)\nds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)",
             ),
             _ => finding.edit(
                 "replace py_function by TensorFlow ops",

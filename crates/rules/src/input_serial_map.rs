@@ -44,7 +44,7 @@ impl Rule for InputSerialMap {
             .finding(tables, title, &change)
             .edit(
                 "map in parallel, and fetch ahead",
-                "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE).batch(n).prefetch(tf.data.AUTOTUNE)",
+                "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.batch(n).prefetch(tf.data.AUTOTUNE)",
             )
             .fix("or keep its result with cache(), if it is the same in every epoch and fits in memory")
             .found()

@@ -44,8 +44,7 @@ impl Rule for InputSmallFiles {
             .fix("pack the data into fewer, larger TFRecord files, some 100 MB each")
             .edit(
                 "until then, open several at once, and fetch ahead",
-                "ds = files.interleave(tf.data.TFRecordDataset, cycle_length=16, \
-                 num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)",
+                "ds = files.interleave(tf.data.TFRecordDataset, cycle_length=16,\n                      num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.prefetch(tf.data.AUTOTUNE)",
             )
             .found()
     }

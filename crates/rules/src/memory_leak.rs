@@ -80,7 +80,10 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
         ),
         None => format!("memory grows by {} a step ({})", size(growth), row.allocator),
     };
+    // A cache, a shuffle buffer or a prefetch of the input pipeline fills up, and then no more.
+    let fills = name.as_deref().is_some_and(|it| it.starts_with("Iterator::"));
     let severity = match left {
+        _ if fills => Severity::Low,
         Some(steps) if steps < SOON_STEPS => Severity::High,
         _ => Severity::Medium,
     };
@@ -89,7 +92,7 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
     let text = format!("{} to {} a step over {} steps{until}", range[0], range[1], row.n_steps);
     let mut finding = Finding::new(title, Dur(0), Dur(1))
         .severity(severity)
-        .confidence(if row.n_steps >= MANY_STEPS { 0.85 } else { 0.6 })
+        .confidence(if fills { 0.3 } else if row.n_steps >= MANY_STEPS { 0.85 } else { 0.6 })
         .evidence(Evidence::text(text).rows("memory", vec![at]));
     if let Some((row, it)) = keeper {
         let text = format!(
@@ -107,6 +110,8 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
         .edit("keep numbers in lists and logs, not tensors", "losses.append(float(loss))")
         .edit("drop what the next step does not need", "del outputs, grads")
         .fix("build variables, functions and datasets before the loop, not inside it")
+        // Every new trace of a function keeps its graph and its constants.
+        .symptom_of(&["retracing", "recompilation"])
         .found()
 }
 

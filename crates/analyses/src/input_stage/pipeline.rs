@@ -463,24 +463,21 @@ impl Seen {
                 }
             }
         }
-        let around = open.iter().rposition(|it| it.said != Said::Other);
-        match around {
-            Some(at) => {
-                if it.said != Said::Other {
-                    add(&mut open[at].inside, dur);
-                    add(&mut open[at].blocked, blocked);
-                }
+        if it.said == Said::Other {
+            return;
+        }
+        match open.iter_mut().rfind(|it| it.said != Said::Other) {
+            Some(around) => {
+                add(&mut around.inside, dur);
+                add(&mut around.blocked, blocked);
             }
             // The outermost event is a thread's whole turn.
-            None if it.said != Said::Other && counts => {
+            None if counts => {
                 let crew = match it.said {
-                    Said::Produce => it.owner,
-                    // The event around it began before the capture.
                     Said::Asked(stage) => self.boundary_above(stage),
-                    Said::Other => None,
+                    _ => it.owner,
                 };
-                let work = (dur - blocked).max(0);
-                add(self.threads.entry(crew).or_default(), work);
+                add(self.threads.entry(crew).or_default(), (dur - blocked).max(0));
                 // A background thread's own part is its stage's work.
                 if let (Said::Produce, Some(owner)) = (it.said, it.owner) {
                     add(&mut self.stages[owner].work_ps, (dur - it.inside).max(0));
