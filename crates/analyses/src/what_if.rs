@@ -180,8 +180,11 @@ fn hold_to_pipeline(rows: &mut [WhatIf], pipeline: &Pipeline) {
 /// 1 as much as if the rest wanted all cores, as a compute pool does. Less where the rest is one
 /// thread; more where it also loses its caches and waits to be woken.
 const CONTENTION: [f64; 3] = [0.3, 1.0, 1.6];
-/// Work shared by many threads is seldom shared evenly.
-const UNEVEN: f64 = 0.25;
+/// Work shared by many threads is seldom shared evenly, and two cores may be one with two names.
+const UNEVEN: f64 = 0.4;
+
+/// And its calls cost less without a profiler.
+const EVEN: f64 = 0.9;
 
 /// What each change of the input pipeline would give, where the model explains today's step.
 fn pipeline_changes(pipeline: &Pipeline) -> Vec<WhatIf> {
@@ -200,6 +203,7 @@ fn pipeline_changes(pipeline: &Pipeline) -> Vec<WhatIf> {
         let limited_by = new.limited_by();
         if limited_by != "the rest of the step" {
             worst_ps = (worst_ps as f64 * (1.0 + UNEVEN)) as i64;
+            best_ps = (best_ps as f64 * EVEN) as i64;
         }
         let worst_ps = worst_ps.min(pipeline.step_ps);
         let step_ps = pipeline.step_ps;

@@ -22,6 +22,9 @@ pub struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Only measure: ask no rules
+    #[arg(long)]
+    pub no_findings: bool,
     /// Exit with 1 if anything above severity low is found, for CI
     #[arg(long)]
     pub strict: bool,
@@ -29,7 +32,7 @@ pub struct Args {
 
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let session = crate::open(&args.path)?;
-    let report = session.report();
+    let report = if args.no_findings { session.measurements() } else { session.report() };
     print(&report, args.format, out)?;
     let found = report.diagnosis.causes.iter().any(|it| it.finding.severity > Severity::Low);
     Ok(match () {

@@ -159,18 +159,29 @@ fn the_demo_needs_nothing_but_the_program() {
     assert!(text(&done.stdout).contains("wait for input"), "{}", text(&done.stdout));
 }
 
-/// The README shows what the program prints today; `UPDATE=1 cargo test` rewrites it.
+/// Where the README says `<!-- strobe ARGS -->`, it shows what the program prints today;
+/// `UPDATE=1 cargo test` rewrites it.
 #[test]
 fn the_readme_is_fresh() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = root.join("README.md");
     let readme = std::fs::read_to_string(&path).unwrap();
-    let printed = text(&strobe(&["demo"]).stdout);
-    let (head, rest) = readme.split_once("<!-- demo -->\n").unwrap();
-    let (_, tail) = rest.split_once("<!-- /demo -->").unwrap();
-    let fresh = format!("{head}<!-- demo -->\n```text\n{printed}```\n<!-- /demo -->{tail}");
+    let mut parts = readme.split("<!-- strobe ");
+    let mut fresh = parts.next().unwrap().to_owned();
+    let mut shown = 0;
+    for part in parts {
+        let (args, rest) = part.split_once(" -->\n").unwrap();
+        let (_, tail) = rest.split_once("<!-- /strobe -->").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_strobe"));
+        command.args(args.split(' ')).current_dir(&root).env("COLUMNS", "80");
+        let printed = text(&command.output().unwrap().stdout);
+        fresh += &format!("<!-- strobe {args} -->\n```text\n{printed}```\n<!-- /strobe -->{tail}");
+        shown += 1;
+    }
+    assert_eq!(shown, 4, "the demo and three reports");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, &fresh).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap();
-    assert!(found == fresh, "README.md shows another demo: run UPDATE=1 cargo test");
+    assert!(found == fresh, "README.md shows other reports: run UPDATE=1 cargo test");
 }

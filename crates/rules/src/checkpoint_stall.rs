@@ -122,7 +122,8 @@ mod tests {
         let found = finding(&CheckpointStall, &picture("SaveV2"));
         assert!(found.title.starts_with("2 of 7 steps save (SaveV2), 300"), "{}", found.title);
         let gain = found.gain.unwrap();
-        assert!(1.7 < gain.speedup && gain.speedup < 2.0, "{gain:?}");
+        // Taking the saves away leaves 1300 of 1300 + 600 µs; an undisturbed host is faster still.
+        assert!(gain.low < 1.9 && 1.9 < gain.speedup && gain.speedup < gain.high, "{gain:?}");
     }
 
     #[test]

@@ -31,8 +31,10 @@ const TOO_MUCH: f64 = 0.30;
 /// The math itself may well be mostly one layer; beyond this there is hardly another.
 const TOO_MUCH_MATH: f64 = 0.60;
 
+const NOTHING_ELSE: f64 = 0.97;
+
 /// What is left of the op when a cheaper one takes its place: at worst, likely, at best.
-const LEFT: [f64; 3] = [0.5, 0.1, 0.0];
+const LEFT: [f64; 3] = [0.5, 0.05, 0.0];
 
 impl Rule for DominantOp {
     fn check(&self, tables: &Tables) -> Verdict {
@@ -51,17 +53,27 @@ impl Rule for DominantOp {
         let largest = groups.iter().max_by(|a, b| share(a.1).total_cmp(&share(b.1)));
         let Some((&name, group)) = largest else { return Verdict::Clear };
         let main = group[0];
+        // Gradients of an op whose scope is its own: `gradient_tape/sort/ScatterNd` of `sort/TopKV2`.
+        let scope = name.rsplit_once('/').map_or("", |it| it.0);
+        let is_of_group = |op: &str| forward(op) == name || is_gradient(op) && forward(op) == scope;
+        let group: Vec<&Op> = ops.iter().filter(|it| is_of_group(&it.name)).collect();
+        let group = group.as_slice();
         let of_compute = share(group);
-        let limit = if is_math(&main.op_type) { TOO_MUCH_MATH } else { TOO_MUCH };
+        let limit = if is_math(main) { TOO_MUCH_MATH } else { TOO_MUCH };
+        // A program that is one product, or whose ops have one name, has no op that stands out.
+        if is_math(main) && of_compute > NOTHING_ELSE {
+            return Verdict::Clear;
+        }
         if of_compute < limit || of_compute * facts.share("compute") < limit * 0.7 {
             return Verdict::Clear;
         }
         let trace = tables.trace();
-        let is_of_group = |text: &str| match OpName::parse(text) {
-            Some(op) => forward(op.name) == name,
+        let is_event_of_group = |text: &str| match OpName::parse(text) {
+            Some(op) => is_of_group(op.name),
             None => text == name,
         };
-        let names = trace.strings.iter().filter(|it| is_of_group(it.1)).map(|it| it.0).collect();
+        let names = trace.strings.iter().filter(|it| is_event_of_group(it.1));
+        let names = names.map(|it| it.0).collect();
         // Ops of the input pipeline are not the step's: they never run in its own time.
         let alone = alone_ps(tables, &names).unwrap_or(0);
         if facts.share_of(Dur(alone)) < limit * 0.7 {
@@ -69,25 +81,28 @@ impl Rule for DominantOp {
         }
         let step = facts.step.0;
         let new = LEFT.map(|left| step - (alone as f64 * (1.0 - left)) as i64);
-        let gain = (alone > 0).then(|| Gain {
-            low: Gain::of_times(step, new[0]).low,
-            speedup: Gain::of_times(step, new[1]).speedup,
-            high: Gain::of_times(step, new[2]).high,
+        let gain = (alone > 0).then(|| match facts.on_device {
+            true => Gain {
+                low: Gain::of_times(step, new[0]).low,
+                speedup: Gain::of_times(step, new[1]).speedup,
+                high: Gain::of_times(step, new[2]).high,
+            },
+            false => Gain::on_host(step, new),
         });
         let gradient = if group.len() > 1 { ", with its gradient," } else { "" };
         let title =
             format!("{}{gradient} is {} of the computing", main.label(), percent(of_compute));
         let cost = Dur((facts.of("compute").0 as f64 * of_compute) as i64);
         let rows: Vec<usize> = group.iter().map(|it| it.row).collect();
-        let runs = format!(
-            "{} runs {} times a step, {} each",
-            main.op_type,
-            (main.count as f64 / facts.n_steps as f64).round().max(1.0),
-            Dur(main.own.0 / main.count.max(1)),
-        );
+        let times = match (main.count as f64 / facts.n_steps as f64).round() {
+            n if n > 1.0 => format!("{n} times a step"),
+            _ => "once a step".to_owned(),
+        };
+        let each = Dur(main.own.0 / main.count.max(1));
+        let runs = format!("{} runs {times}, {each} each", main.label());
         let only = format!("in {} of a step nothing else computes", Dur(alone));
         Finding::new(title, cost, facts.step)
-            .confidence(if is_math(&main.op_type) { 0.6 } else { 0.85 })
+            .confidence(if is_math(main) { 0.6 } else { 0.85 })
             .gain(gain)
             .evidence(Evidence::text(runs).rows("op_time", rows))
             .evidence(Evidence::text(only))
@@ -105,13 +120,24 @@ fn forward(name: &str) -> &str {
     }
 }
 
-/// Ops that do what a model is for.
-fn is_math(op_type: &str) -> bool {
+fn is_gradient(name: &str) -> bool {
+    name.trim_start_matches("StatefulPartitionedCall/").starts_with("gradient_tape/")
+}
+
+/// Ops that do what a model is for. A kernel of which only the name is known counts as such
+/// unless the name says that it moves or orders data.
+fn is_math(op: &Op) -> bool {
     const MATH: [&str; 11] = [
         "MatMul", "Conv", "Einsum", "dot", "conv", "gemm", "fusion", "Attention", "custom-call",
         "Fused", "LSTM",
     ];
-    MATH.iter().any(|it| op_type.contains(it))
+    const MOVES: [&str; 8] =
+        ["copy", "transpose", "concat", "sort", "gather", "scatter", "slice", "topk"];
+    let is_any = |text: &str, words: &[&str]| words.iter().any(|it| text.contains(it));
+    match op.op_type.as_str() {
+        "" => !is_any(&op.name.to_ascii_lowercase(), &MOVES),
+        op_type => is_any(op_type, &MATH),
+    }
 }
 
 fn advice(op_type: &str) -> &'static str {

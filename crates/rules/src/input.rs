@@ -19,7 +19,9 @@ use crate::{Evidence, Finding, Gain, Verdict, WORTH_SAYING};
 pub struct Input {
     pub facts: Facts,
     pub pipeline: Arc<Pipeline>,
+    /// What steps wait, and what they would wait once nothing else of the host's held them.
     pub cost: Dur,
+    hidden: Dur,
     pub cause: Cause,
 }
 
@@ -50,6 +52,11 @@ pub const SHARPER: [&str; 6] = [
 /// Opening a file costs as much as reading some tens of records from one that is open.
 const FEW_RECORDS: f64 = 32.0;
 
+/// The last call of a file only finds its end.
+const HARDLY_ANY: f64 = 4.0;
+/// A record that takes longer is a large one, whatever file it lies in.
+const SHORT_PS: f64 = 200e6;
+
 /// A stage with half of the limiting threads' work is the one to change first.
 const MOSTLY: f64 = 0.5;
 
@@ -61,13 +68,27 @@ pub fn input(tables: &Tables) -> Result<Input, Verdict> {
     let Some(facts) = facts(tables) else {
         return Err(Verdict::unknown(NO_STEPS));
     };
-    let cost = facts.of("input");
-    if facts.share("input") < WORTH_SAYING {
+    let pipeline = tables.model::<Pipeline>();
+    let hidden = hidden(&facts, &pipeline);
+    let cost = facts.of("input") + hidden;
+    if facts.share_of(cost) < WORTH_SAYING {
         return Err(Verdict::Clear);
     }
-    let pipeline = tables.model::<Pipeline>();
     let cause = blame(&pipeline);
-    Ok(Input { facts, pipeline, cost, cause })
+    Ok(Input { facts, pipeline, cost, hidden, cause })
+}
+
+/// Waiting that does not show because Python, saving or compiling holds the step meanwhile: what
+/// the pipeline needs beyond all that cannot be taken away.
+fn hidden(facts: &Facts, pipeline: &Pipeline) -> Dur {
+    if pipeline.stages.is_empty() {
+        return Dur(0);
+    }
+    let removable = (facts.of("python") + facts.of("output") + facts.of("compile")).0;
+    let stays = pipeline.rest_ps - removable;
+    let ahead = pipeline.crews.iter().filter(|it| it.of != CrewOf::Consumer);
+    let needs = ahead.map(|it| it.period_ps()).max().unwrap_or(0);
+    Dur((needs.min(pipeline.rest_ps) - stays).clamp(0, removable.max(0)))
 }
 
 /// Why a sharper rule cannot be asked although there is waiting.
@@ -112,7 +133,9 @@ fn blame(pipeline: &Pipeline) -> Cause {
         if mostly(work_of(&reading)) {
             let stage = &pipeline.stages[reader];
             let per_file = stage.calls as f64 / stage.iterators.max(1) as f64;
-            return match per_file < FEW_RECORDS {
+            let per_step = stage.calls as f64 / pipeline.n_steps.max(1) as f64;
+            let is_short = (stage.work_ps as f64) < per_step * SHORT_PS;
+            return match per_file < HARDLY_ANY || per_file < FEW_RECORDS && is_short {
                 true => Cause::SmallFiles(reader),
                 false => Cause::FileRead(reader),
             };
@@ -199,7 +222,11 @@ impl Input {
     /// How the wait shows.
     pub fn waiting(&self) -> Evidence {
         let share = percent(self.facts.share("input"));
-        let text = format!("steps wait {} for the next batch, {share} of the step", self.cost);
+        let wait = self.facts.of("input");
+        let mut text = format!("steps wait {wait} for the next batch, {share} of the step");
+        if self.hidden > wait {
+            text += &format!("; {} more once Python and saving no longer hide it", self.hidden);
+        }
         Evidence::text(text).rows("step_time", Vec::new())
     }
 

@@ -72,7 +72,8 @@ mod tests {
         let found = finding(&InputSerialMap, &PIPELINE.replace("KIND", "Map"));
         assert_eq!(found.title, "Batch ▸ Map runs on one of 4 cores and takes 74.00 µs a step");
         let gain = found.gain.unwrap();
-        assert!(3.0 < gain.speedup && gain.speedup < 5.0, "{gain:?}");
+        // Four cores share 74 µs of mapping and 20 of computing.
+        assert!(gain.low < 2.0 && 2.5 < gain.speedup && 4.0 < gain.high, "{gain:?}");
     }
 
     #[test]

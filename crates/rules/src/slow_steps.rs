@@ -35,6 +35,10 @@ pub const TOO_FEW: &str = "fewer than five steps that count";
 /// shared with others, steps of a healthy run take up to twice as long now and then.
 const FAR: f64 = 2.0;
 
+/// How much of slow steps' excess goes when they are split, moved or made rarer: at worst, likely,
+/// at best.
+const WON: [f64; 3] = [0.6, 0.95, 1.0];
+
 /// And these are far enough even if a single op took the time.
 const VERY_FAR: f64 = 5.0;
 
@@ -149,7 +153,8 @@ impl SlowSteps {
         }
         let step = Dur(spread.mean_ps);
         if !self.is_noise {
-            return finding.gain(Some(Gain::of_times(step.0, step.0 - self.own_cost.0)));
+            let left = |part: f64| step.0 - (self.own_cost.0 as f64 * part) as i64;
+            return finding.gain(Some(Gain::on_host(step.0, WON.map(left))));
         }
         // What other programs took is not the run's to win: no gain, and no place above real causes.
         finding.cost = finding.cost.min(Dur((step.0 as f64 * WORTH_FIXING) as i64));

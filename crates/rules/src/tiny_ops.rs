@@ -77,10 +77,19 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
 /// compiled, where 3.0 were dispatch.
 fn gain(tables: &Tables, facts: &Facts) -> Option<Gain> {
     const OWN: f64 = 0.8;
+    const LIKELY_OWN: f64 = 0.6;
     let gain = Gain::of_change(tables, "without runtime")?;
     let (step, compute) = (facts.step.0 as f64, facts.of("compute").0 as f64);
     let least = (step / gain.speedup - OWN * compute).max(step / gain.high / 10.0);
-    Some(Gain { high: gain.high.max(step / least.max(1.0)), ..gain })
+    if facts.on_device {
+        return Some(Gain { high: gain.high.max(step / least.max(1.0)), ..gain });
+    }
+    let likely = (step - facts.of("runtime").0 as f64 - LIKELY_OWN * compute).max(least);
+    Some(Gain {
+        speedup: gain.speedup.max(step / likely.max(1.0)),
+        high: gain.high.max(step / least.max(1.0)),
+        ..gain
+    })
 }
 
 fn on_host(tables: &Tables, facts: &Facts) -> Verdict {

@@ -93,7 +93,13 @@ pub struct TopOp {
 const TOP_OPS: usize = 6;
 
 impl Session {
+    /// What is measured, and what the rules make of it.
     pub fn report(&self) -> Report {
+        Report { diagnosis: rules::diagnose(self.tables()), ..self.measurements() }
+    }
+
+    /// The report without findings.
+    pub fn measurements(&self) -> Report {
         let trace = self.trace();
         let breakdown = self.breakdown();
         let main = largest(&breakdown).map(|it| it.category);
@@ -115,7 +121,7 @@ impl Session {
             top_ops: self.top_ops(),
             breakdown,
             unknown: self.unknown(),
-            diagnosis: rules::diagnose(self.tables()),
+            diagnosis: Diagnosis::default(),
             notes: trace.notes.clone(),
         }
     }

@@ -164,6 +164,16 @@ impl Pipeline {
         self.crews.iter().find(|it| it.of == of)
     }
 
+    /// What recording its calls took of a step in the threads that limit it: a stage's event has a
+    /// dozen arguments, which takes a microsecond or two. At most half of those threads' time.
+    pub fn recorded_ps(&self) -> i64 {
+        const EACH_PS: i64 = 1_500_000;
+        let Some(limit) = self.limit() else { return 0 };
+        let inside = self.stages.iter().filter(|it| it.works_in == limit);
+        let calls: i64 = inside.map(|it| it.calls).sum();
+        (calls * EACH_PS / self.n_steps.max(1)).min(self.crews[limit].period_ps() / 2)
+    }
+
     /// Work done in the consumer's own time.
     pub fn consumer_ps(&self) -> i64 {
         self.crew(CrewOf::Consumer).map_or(0, |it| it.work_ps)
@@ -626,7 +636,10 @@ impl Seen {
             // A serial stage waits for its function: the time is in its thread already.
             if self.stages[stage].is_asynchronous() {
                 self.stages[stage].works_in = crews.len();
-                crews.push(Crew { of: CrewOf::Pool(stage), work_ps: work / n, parallel });
+                // One call at a time takes turns with the thread that makes the next one ready.
+                let caller = self.threads.get(&Some(stage)).filter(|_| parallel == 1);
+                let work_ps = (work + caller.copied().unwrap_or(0)) / n;
+                crews.push(Crew { of: CrewOf::Pool(stage), work_ps, parallel });
             } else {
                 self.stages[stage].work_ps -= work / n;
             }

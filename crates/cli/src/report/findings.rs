@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rules::Finding;
+use rules::{Finding, Severity};
 use serde_json::{Value, json};
 use session::report::Report;
 use trace::Dur;
@@ -17,6 +17,13 @@ pub fn text(report: &Report, out: &Output) -> String {
         let finding = &cause.finding;
         let head = format!(" {}  {}", at + 1, cause.rule);
         let gain = gain_in_words(finding);
+        // What hardly matters gets a line, unless it is all there is to say.
+        if at > 0 && finding.severity == Severity::Low {
+            let line = sentence(&format!("{} (low): {}", cause.rule, finding.title));
+            let wrapped = wrap(&line, out.width, "    ");
+            let _ = write!(text, "\n{}", wrapped.replacen("    ", &format!(" {}  ", at + 1), 1));
+            continue;
+        }
         let used = head.chars().count() + gain.chars().count();
         let room = out.width.saturating_sub(used + 1).max(2);
         let _ = write!(text, "\n{}{}{gain}\n", out.strong(&head), " ".repeat(room));
@@ -28,12 +35,12 @@ pub fn text(report: &Report, out: &Output) -> String {
             match &fix.edit {
                 // Code is never wrapped: it is there to be copied.
                 Some(edit) => {
-                    text += &wrap(&format!("→ {}:", fix.text), out.width, "    ");
+                    text += &advice(&format!("{}:", fix.text), out.width);
                     for line in edit.lines() {
                         let _ = writeln!(text, "      {line}");
                     }
                 }
-                None => text += &wrap(&format!("→ {}", fix.text), out.width, "    "),
+                None => text += &advice(&fix.text, out.width),
             }
         }
         for (rule, symptom) in &cause.symptoms {
@@ -77,14 +84,21 @@ fn sentence(text: &str) -> String {
     if !text.ends_with(['.', '?', ':']) {
         text.push('.');
     }
-    let first = text.chars().next();
-    match first {
-        // A name keeps its spelling.
-        Some(it) if it.is_lowercase() && !text.split(' ').next().unwrap_or("").contains(['_', '/', '(', '.']) => {
+    let first_word = text.split(' ').next().unwrap_or("");
+    // A name keeps its spelling, and a number has none.
+    let is_word = first_word.chars().all(|it| it.is_alphabetic() || it == ',' || it == '.');
+    match text.chars().next() {
+        Some(it) if it.is_lowercase() && is_word => {
             it.to_uppercase().collect::<String>() + &text[it.len_utf8()..]
         }
         _ => text,
     }
+}
+
+/// `→ advice`, its further lines below its first word.
+fn advice(text: &str, width: usize) -> String {
+    let wrapped = wrap(text, width, "      ");
+    wrapped.replacen("      ", "    → ", 1)
 }
 
 /// One line: rules that could not be asked, those with the same reason together.
