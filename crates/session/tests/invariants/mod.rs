@@ -84,6 +84,31 @@ pub fn check_tables(tables: &Tables) {
             }
         }
     }
+    check_findings(tables);
+}
+
+/// What rules say is in bounds and can be opened.
+pub fn check_findings(tables: &Tables) {
+    let diagnosis = rules::diagnose(tables);
+    let symptoms = diagnosis.causes.iter().flat_map(|it| &it.symptoms).map(|it| (it.0, &it.1));
+    for (rule, it) in diagnosis.causes.iter().map(|it| (it.rule, &it.finding)).chain(symptoms) {
+        assert!(it.cost.0 >= 0, "{rule} costs {}", it.cost);
+        assert!((0.0..=1.0).contains(&it.confidence), "{rule}");
+        if let Some(gain) = it.gain {
+            let sorted = 0.0 < gain.low && gain.low <= gain.speedup && gain.speedup <= gain.high;
+            assert!(sorted && gain.high.is_finite(), "{rule}: {gain:?}");
+        }
+        for evidence in &it.evidence {
+            let n_events = tables.trace().events.len();
+            assert!(evidence.events.iter().all(|it| it.row() < n_events), "{rule}");
+            if let Some(table) = evidence.table.and_then(analyses::find) {
+                let n_rows = table.rows(tables).len();
+                assert!(evidence.rows.iter().all(|&it| it < n_rows), "{rule}");
+            } else {
+                assert_eq!(evidence.table, None, "{rule} names a table that is not there");
+            }
+        }
+    }
 }
 
 pub fn check_steps(tables: &Tables) {
