@@ -144,7 +144,7 @@ fn blame(pipeline: &Pipeline) -> Cause {
     // A map that reads whole files opens one for each element.
     let reads = |it: &&usize| {
         let stage = &pipeline.stages[**it];
-        stage.top_op.as_ref().is_some_and(|op| op.0 == "ReadFile" && mostly(op.1))
+        stage.top_op.as_ref().is_some_and(|op| op.0 == "ReadFile") && mostly(stage.work_ps)
     };
     if let Some(&reader) = members.iter().find(reads) {
         return Cause::SmallFiles(reader);
@@ -168,10 +168,14 @@ fn limiting_crew(pipeline: &Pipeline) -> Option<usize> {
     let consumer = pipeline.crews.iter().position(|it| it.of == CrewOf::Consumer);
     let limit = pipeline.limit()?;
     let inline = pipeline.rest_ps + pipeline.consumer_ps();
+    // What the consumer does itself must also be what it waits for.
+    let explains = pipeline.consumer_ps() * 2 >= pipeline.step_ps - pipeline.rest_ps;
+    let others = |it: &usize| pipeline.crews[*it].of != CrewOf::Consumer;
     match consumer {
-        Some(it) if !pipeline.fetches_ahead() && inline > pipeline.crews[limit].period_ps() => {
-            Some(it)
-        }
+        Some(it) if explains && inline > pipeline.crews[limit].period_ps() => Some(it),
+        Some(_) if !explains => (0..pipeline.crews.len())
+            .filter(others)
+            .max_by_key(|&it| pipeline.crews[it].period_ps()),
         _ => Some(limit),
     }
 }

@@ -30,7 +30,10 @@ impl Rule for InputSmallFiles {
         let (Cause::SmallFiles(_), Some(stage)) = (input.cause, input.stage()) else {
             return input.otherwise();
         };
-        let files = stage.iterators.max(stage.calls * i64::from(!stage.reads_files()));
+        // A map reads a file for each element that it takes from the stage below.
+        let below = |it: &&Stage| it.parent.is_some_and(|at| input.pipeline.stages[at].path == stage.path);
+        let taken = input.pipeline.stages.iter().find(below).map_or(stage.calls, |it| it.calls);
+        let files = if stage.reads_files() { stage.iterators } else { taken };
         let per_step = files as f64 / input.pipeline.n_steps.max(1) as f64;
         let what = match stage.reads_files() {
             true => named(stage),
