@@ -24,15 +24,23 @@ pub struct Args {
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let all = session::schema();
     let Some(name) = &args.name else {
+        let rules = rules::ALL.iter().map(|it| ("rule", it.name(), first_line(it.doc())));
+        let tables = all.iter().map(|it| ("table", it.name, first_line(it.doc)));
+        let rows: Vec<(&str, &str, &str)> = rules.chain(tables).collect();
+        if args.format == Format::Text {
+            let room = rows.iter().map(|it| it.1.len()).max().unwrap_or(0) + 2;
+            for (kind, name, what) in rows {
+                let head = format!("{kind:<7}{name:<room$}");
+                let text = wrap(what, out.width, &" ".repeat(head.len()));
+                let rest = text.get(head.len()..).unwrap_or("\n").to_owned();
+                write!(out, "{head}{rest}")?;
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
         let grid = Grid {
             columns: ["kind", "name", "what"].map(str::to_owned).to_vec(),
             right: vec![false; 3],
-            rows: (rules::ALL.iter().map(|it| ("rule", it.name(), it.doc())))
-                .chain(all.iter().map(|it| ("table", it.name, it.doc)))
-                .map(|(kind, name, doc)| {
-                    [kind, name, first_line(doc)].map(str::to_owned).to_vec()
-                })
-                .collect(),
+            rows: rows.iter().map(|it| [it.0, it.1, it.2].map(str::to_owned).to_vec()).collect(),
         };
         crate::table::print(&grid, args.format, out, || {
             let rules = rules::ALL.iter().map(|it| rule_json(*it));

@@ -185,7 +185,7 @@ const UNDISTURBED: [f64; 3] = [1.0, 0.6, 0.4];
 /// The same where the problem is input: that the pipeline takes cores is in its model already.
 const NOT_CROWDED: [f64; 3] = [1.0, 0.8, 0.45];
 /// The same where the problem is compiling: the first run of a new program is its slowest.
-const NOT_COMPILED_ANEW: [f64; 3] = [1.0, 0.62, 0.12];
+const NOT_COMPILED_ANEW: [f64; 3] = [1.0, 0.62, 0.25];
 
 impl Gain {
     /// What a change of the table `what_if` wins; absent where it predicts nothing.
