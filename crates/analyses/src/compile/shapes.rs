@@ -64,7 +64,7 @@ pub fn difference(programs: &[&Program]) -> Option<String> {
     Some("the shapes of all arrays stay the same".to_owned())
 }
 
-/// Whether [`difference`] found the shapes of arrays to differ.
+/// Whether `difference` found the shapes of arrays to differ.
 pub fn is_shapes(difference: &str) -> bool {
     difference.contains("that it takes is")
 }
