@@ -27,6 +27,8 @@ rule! {
 
 /// Keras' default, which nobody chose: what is larger was chosen by somebody.
 const SMALL: u64 = 32;
+/// With the batch unknown, more than half of the step must be dispatch.
+const MOSTLY: f64 = 0.5;
 /// As for tiny ops: shorter work is not worth a launch.
 const SHORT: Dur = Dur(20_000_000);
 
@@ -35,16 +37,21 @@ impl Rule for SmallBatch {
         let Some(facts) = facts(tables) else {
             return Verdict::unknown(NO_STEPS);
         };
-        let Some((batch, event)) = batch(tables.trace()) else {
-            return Verdict::unknown("the profile does not tell the batch size");
-        };
+        let told = batch(tables.trace());
         let fixed = facts.of("runtime");
         // On a CPU the runtime must be more than the math; a device idles for all of it.
         let short = match facts.on_device {
             true => launches(tables).is_some_and(|it| it.kernels > 0 && it.typical_kernel <= SHORT),
             false => fixed >= facts.of("compute"),
         };
-        if batch > SMALL || !short || facts.share_of(fixed) < WORTH_FIXING {
+        let worth = match told {
+            Some((batch, _)) => batch <= SMALL && facts.share_of(fixed) >= WORTH_FIXING,
+            // On a CPU, dispatch that is most of the step says as much as a batch that is told.
+            None if !facts.on_device && facts.share_of(fixed) >= MOSTLY => true,
+            None if short => return Verdict::unknown("the profile does not tell the batch size"),
+            None => false,
+        };
+        if !worth || !short {
             return Verdict::Clear;
         }
         // Twice the batch spreads the fixed cost over twice the examples. The runtime is fixed for
@@ -57,20 +64,27 @@ impl Rule for SmallBatch {
             let gain = Gain::of_times(it.step_ps, it.step_ps - fixed_ps / 2);
             Gain { high: gain.high.max(2.0 * (1.0 + PROFILED)), ..gain }
         });
-        Finding::new(
-            format!(
-                "a batch of {batch} is too small: {fixed} of a step, {}, is what every step costs",
-                percent(facts.share_of(fixed))
+        let share = percent(facts.share_of(fixed));
+        let (title, size, evidence) = match told {
+            Some((batch, event)) => (
+                format!("a batch of {batch} is too small: {fixed} of a step, {share}, is what every step costs"),
+                format!("ds = ds.batch({})", batch * 2),
+                Evidence::text(format!("the input pipeline makes batches of {batch}")).events(vec![event]),
             ),
-            Dur(fixed.0 / 2),
-            facts.step,
-        )
-        .confidence(0.7)
-        .gain(gain)
-        .evidence(Evidence::text(format!("the input pipeline makes batches of {batch}")).events(vec![event]))
-        .edit("make the batch larger", format!("ds = ds.batch({})", batch * 2))
-        .edit("or run several steps in one call", "model.compile(..., steps_per_execution=10)")
-        .found()
+            None => (
+                format!("a step has too little to do: {fixed} of it, {share}, is what every step costs"),
+                "batch_size = batch_size * 2".to_owned(),
+                Evidence::text(format!("it computes for {}", facts.of("compute"))).rows("step_time", Vec::new()),
+            ),
+        };
+        Finding::new(title, Dur(fixed.0 / 2), facts.step)
+            .confidence(if told.is_some() { 0.7 } else { 0.5 })
+            .gain(gain)
+            .evidence(evidence)
+            .edit("make the batch larger", size)
+            .edit("or run several steps in one call", "model.compile(..., steps_per_execution=10)")
+            .symptom_of(&["eager-ops", "tiny-ops", "retracing", "recompilation", "sync-stall"])
+            .found()
     }
 }
 
@@ -142,6 +156,19 @@ mod tests {
     #[test]
     fn a_large_batch_is_clear() {
         assert_eq!(verdict(&SmallBatch, &picture("batch_size=256")), Verdict::Clear);
+    }
+
+    #[test]
+    fn a_host_that_mostly_dispatches_has_too_little_to_do() {
+        let found = finding(
+            &SmallBatch,
+            "
+            host/python: train#1 0..100, EagerExecute 0..100, train#2 100..200, \
+            EagerExecute 100..200, train#3 200..300, EagerExecute 200..300
+            host/tf_Compute: MatMul:MatMul 40..60, MatMul:MatMul 140..160, MatMul:MatMul 240..260
+            ",
+        );
+        assert!(found.title.starts_with("a step has too little to do: 80"), "{}", found.title);
     }
 
     #[test]
