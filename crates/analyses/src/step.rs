@@ -71,6 +71,48 @@ struct Found {
     ends_at: Option<i64>,
 }
 
+impl Found {
+    /// Whether its steps cover much more time than another's.
+    fn spans_more_than(&self, other: &Found) -> bool {
+        let span = |it: &Found| match (it.starts.first(), it.starts.last()) {
+            (Some(first), Some(last)) => last.0 - first.0,
+            _ => 0,
+        };
+        self.starts.len() > 2 && span(self) / 2 > span(other)
+    }
+}
+
+/// Whether a host only handed its work over: most of it ran after the last step was called.
+fn ran_ahead(trace: &Trace, host: TrackId, found: &Found) -> bool {
+    let (Some(first), Some(last)) = (found.starts.first(), found.starts.last()) else {
+        return false;
+    };
+    if found.starts.len() < 3 || trace.tracks[found.track.row()].kind != TrackKind::Thread {
+        return false;
+    }
+    let streams: Vec<TrackId> = on_host(trace, host, TrackKind::Stream)
+        .filter(|it| !trace.tracks[it.row()].events.is_empty())
+        .collect();
+    let (kind, tracks) = match streams.is_empty() {
+        true => (OpKind::Op, on_host(trace, host, TrackKind::Thread).collect()),
+        false => (OpKind::Kernel, streams),
+    };
+    let (mut during, mut after) = (0_i64, 0_i64);
+    for track in tracks {
+        if is_pipeline_thread(trace.track_name(track)) {
+            continue;
+        }
+        for row in trace.tracks[track.row()].rows() {
+            let start = trace.events.start[row].0;
+            if trace.events.kind[row] == kind && start >= first.0 {
+                let to = if start < last.1 { &mut during } else { &mut after };
+                *to = to.saturating_add(trace.events.dur[row].0);
+            }
+        }
+    }
+    after > during
+}
+
 impl Analysis for Step {
     fn run(tables: &Tables) -> Vec<Step> {
         let trace = tables.trace();
@@ -78,8 +120,15 @@ impl Analysis for Step {
         for host in trace.tracks_of(TrackKind::Host) {
             let found = by_markers(trace, host)
                 .or_else(|| by_device_steps(trace, host))
-                .or_else(|| by_calls(trace, host))
-                .or_else(|| by_period(trace, host));
+                .or_else(|| by_calls(trace, host));
+            let found = match found {
+                // What was called ahead of time runs later: its own rhythm is that of the steps.
+                Some(ahead) if ran_ahead(trace, host, &ahead) => {
+                    by_period(trace, host).filter(|it| it.spans_more_than(&ahead)).or(Some(ahead))
+                }
+                Some(found) => Some(found),
+                None => by_period(trace, host),
+            };
             if let Some(found) = found {
                 rows.extend(measure(trace, host, found));
             }
@@ -625,6 +674,26 @@ mod tests {
         let durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
         assert_eq!(durs, [50_000_000; 9]);
         assert_eq!(steps[0].found_by, "period");
+    }
+
+    #[test]
+    fn calls_that_run_ahead_are_not_the_steps() {
+        let mut picture = "host/python: ".to_owned();
+        for call in 0..8 {
+            picture += &format!("PjitFunction(f) {}..{}, ", call * 2, call * 2 + 1);
+        }
+        picture += "x 0..1\nhost/pool: ";
+        for step in 0..8 {
+            let at = 20 + step * 50;
+            picture += &format!(
+                "a:MatMul {at}..{}, b:Relu {}..{}, c:Sum {}..{}, ",
+                at + 20, at + 20, at + 30, at + 30, at + 48
+            );
+        }
+        let tables = Tables::new(Arc::new(draw(&(picture + "x 0..1"))));
+        let steps = tables.get::<Step>();
+        let durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
+        assert_eq!(durs, [50_000_000; 7]);
     }
 
     #[test]

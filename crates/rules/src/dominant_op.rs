@@ -29,7 +29,9 @@ rule! {
 /// Moving, sorting and indexing serve the math: a third of the computing is too much for one.
 const TOO_MUCH: f64 = 0.30;
 /// The math itself may well be mostly one layer; beyond this there is hardly another.
-const TOO_MUCH_MATH: f64 = 0.60;
+const TOO_MUCH_MATH: f64 = 0.85;
+/// A product with a one-hot matrix is a lookup, however it is written.
+const TOO_MUCH_ONE_HOT: f64 = 0.40;
 
 const NOTHING_ELSE: f64 = 0.97;
 
@@ -59,7 +61,12 @@ impl Rule for DominantOp {
         let group: Vec<&Op> = ops.iter().filter(|it| is_of_group(&it.name)).collect();
         let group = group.as_slice();
         let of_compute = share(group);
-        let limit = if is_math(main) { TOO_MUCH_MATH } else { TOO_MUCH };
+        let one_hot = |it: &Op| it.op_type == "OneHot" && it.name.starts_with(scope);
+        let limit = match is_math(main) {
+            true if !scope.is_empty() && ops.iter().any(one_hot) => TOO_MUCH_ONE_HOT,
+            true => TOO_MUCH_MATH,
+            false => TOO_MUCH,
+        };
         // A program that is one product, or whose ops have one name, has no op that stands out.
         if is_math(main) && of_compute > NOTHING_ELSE {
             return Verdict::Clear;
