@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
-use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
+use trace::{EventId, OpKind, StrId, Trace, TrackId};
 
-use crate::step::Step;
+use crate::step::Counted;
 use crate::step_time::StepTime;
 use crate::{Analysis, Tables};
 
@@ -43,18 +43,11 @@ table! {
 impl Analysis for HostCall {
     fn run(tables: &Tables) -> Vec<HostCall> {
         let trace = tables.trace();
-        let steps = tables.get::<Step>();
-        let counted: Vec<&Step> = steps.iter().filter(|it| it.counts()).collect();
-        let Some(first) = counted.first() else { return Vec::new() };
-        if trace.tracks[first.track as usize].kind != TrackKind::Thread {
-            return Vec::new();
-        }
-        let counted: Vec<&Step> =
-            counted.iter().copied().filter(|it| it.host == first.host).collect();
-        let n = counted.len() as i64;
-        let window = (first.start_ps, counted.last().map_or(0, |it| it.span().1));
+        let Some(counted) = Counted::of(tables) else { return Vec::new() };
+        let Some(thread) = counted.thread(trace) else { return Vec::new() };
+        let n = counted.n;
         let mut calls = Calls { trace, ids: BTreeMap::new(), rows: Vec::new(), names: HashMap::new() };
-        calls.walk(TrackId(first.track as u32), window);
+        calls.walk(thread, counted.window);
         let mut rows: Vec<HostCall> = calls
             .rows
             .iter()
@@ -90,13 +83,23 @@ pub struct EagerOps {
     pub between_ps: i64,
 }
 
+/// Around a compiled step there are always some: a mean, a comparison, a conversion.
+const A_FEW: i64 = 20;
+
+impl EagerOps {
+    /// Whether they are more than stand around any compiled step.
+    pub fn are_many(&self) -> bool {
+        self.per_step >= A_FEW
+    }
+}
+
 /// What calling single ops costs a step.
 pub fn eager_ops(tables: &Tables) -> EagerOps {
     let mut all = EagerOps::default();
     let calls = tables.get::<HostCall>();
     let functions = calls.iter().filter(|it| it.kind == "function");
     // Where functions are called by the dozen, they are ops that were compiled one by one.
-    let small = functions.map(|it| it.per_step).sum::<f64>() >= DOZENS;
+    let small = functions.map(|it| it.per_step).sum::<f64>() >= A_FEW as f64;
     let rows = tables.get::<StepTime>();
     let rows: Vec<&StepTime> = rows.iter().filter(|it| it.counts).collect();
     let n = rows.len().max(1) as i64;
@@ -119,8 +122,6 @@ pub fn eager_ops(tables: &Tables) -> EagerOps {
     all
 }
 
-/// A compiled step is a few calls; a step of a dozen or two is not compiled as one.
-const DOZENS: f64 = 20.0;
 
 /// Below a microsecond nothing is called that a user would know of.
 const WORTH_A_ROW_PS: i64 = 1_000_000;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use trace::{EventId, OpKind, StrId, TrackId, TrackKind};
+use trace::{EventId, OpKind, StrId};
 
-use crate::step::Step;
+use crate::step::Counted;
 use crate::{Analysis, Tables};
 
 table! {
@@ -48,16 +48,10 @@ struct Sum {
 impl Analysis for PythonTime {
     fn run(tables: &Tables) -> Vec<PythonTime> {
         let trace = tables.trace();
-        let steps = tables.get::<Step>();
-        let counted: Vec<&Step> = steps.iter().filter(|it| it.counts()).collect();
-        let Some(first) = counted.first() else { return Vec::new() };
-        if trace.tracks[first.track as usize].kind != TrackKind::Thread {
-            return Vec::new();
-        }
-        let ours = counted.iter().filter(|it| it.host == first.host);
-        let (n, end) = ours.fold((0, 0), |it, step| (it.0 + 1, step.span().1));
-        let window = (first.start_ps, end);
-        let track = &trace.tracks[TrackId(first.track as u32).row()];
+        let Some(counted) = Counted::of(tables) else { return Vec::new() };
+        let Some(thread) = counted.thread(trace) else { return Vec::new() };
+        let window = counted.window;
+        let track = &trace.tracks[thread.row()];
         if !trace.events.kind[track.rows()].contains(&OpKind::Python) {
             return Vec::new();
         }
@@ -107,7 +101,7 @@ impl Analysis for PythonTime {
         while !open.is_empty() {
             close(&mut open, &mut sums);
         }
-        let n = i64::max(n, 1);
+        let n = counted.n;
         let mut rows: Vec<PythonTime> = sums
             .into_iter()
             .map(|(name, it)| {

@@ -56,6 +56,33 @@ impl Step {
     }
 }
 
+/// The steps that count, of the first host that has any: what tables of mean steps rest on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counted {
+    pub host: String,
+    /// From the start of the first to the end of the last.
+    pub window: (i64, i64),
+    pub n: i64,
+    /// Whose events drive the steps.
+    pub track: TrackId,
+}
+
+impl Counted {
+    pub fn of(tables: &Tables) -> Option<Counted> {
+        let steps = tables.get::<Step>();
+        let first = steps.iter().find(|it| it.counts())?;
+        let ours = steps.iter().filter(|it| it.counts() && it.host == first.host);
+        let (n, end) = ours.fold((0, first.start_ps), |it, step| (it.0 + 1, step.span().1));
+        let track = TrackId(u32::try_from(first.track).ok()?);
+        Some(Counted { host: first.host.clone(), window: (first.start_ps, end), n, track })
+    }
+
+    /// The driving thread; absent where the steps are a device's.
+    pub fn thread(&self, trace: &Trace) -> Option<TrackId> {
+        Some(self.track).filter(|it| trace.tracks[it.row()].kind == TrackKind::Thread)
+    }
+}
+
 /// An event that begins a step, and the step's number.
 type Mark = (EventId, Option<i64>);
 

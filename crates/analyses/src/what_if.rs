@@ -17,7 +17,7 @@ use crate::input_stage::pipeline::{Pipeline, Stage};
 use crate::kernel_time::{KernelTime, op_of};
 use crate::replay::{Change, Replay};
 use crate::span::{subtract, total, union};
-use crate::step::{Step, is_pipeline_thread};
+use crate::step::{Counted, is_pipeline_thread};
 use crate::step_time::{CATEGORIES, StepTime};
 use crate::{Analysis, Tables};
 
@@ -230,11 +230,8 @@ fn pipeline_changes(pipeline: &Pipeline) -> Vec<WhatIf> {
 /// go. `None` where the trace has no such ops or no steps.
 pub fn alone_ps(tables: &Tables, names: &HashSet<StrId>) -> Option<i64> {
     let trace = tables.trace();
-    let steps = tables.get::<Step>();
-    let counted: Vec<&Step> = steps.iter().filter(|it| it.counts()).collect();
-    let first = counted.first()?;
-    let ours: Vec<&&Step> = counted.iter().filter(|it| it.host == first.host).collect();
-    let (from, to) = (first.start_ps, ours.last()?.span().1);
+    let counted = Counted::of(tables)?;
+    let (from, to) = counted.window;
     let on_device = trace.tracks_of(TrackKind::Stream).any(|it| !trace.tracks[it.row()].events.is_empty());
     let (kind, tracks) = match on_device {
         true => (OpKind::Kernel, TrackKind::Stream),
@@ -263,5 +260,5 @@ pub fn alone_ps(tables: &Tables, names: &HashSet<StrId>) -> Option<i64> {
         return None;
     }
     let alone = total(&subtract(&union(these), &union(others)));
-    Some(alone / ours.len() as i64)
+    Some(alone / counted.n)
 }

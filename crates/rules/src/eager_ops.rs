@@ -24,9 +24,6 @@ rule! {
     pub struct EagerOps = "eager-ops";
 }
 
-/// Around a compiled step there are always some: a mean, a comparison, a conversion.
-const A_FEW: i64 = 20;
-
 /// What an op costs inside a graph beside its own work, at worst, likely, at best. Measured on
 /// TensorFlow 2.21's executor.
 const IN_GRAPH_PS: [i64; 3] = [2_000_000, 700_000, 300_000];
@@ -50,7 +47,7 @@ impl Rule for EagerOps {
         }
         let eager = eager_ops(tables);
         let cost = Dur((eager.calls_ps - eager.work_ps + eager.between_ps).max(0));
-        if eager.per_step < A_FEW || facts.share_of(cost) < WORTH_SAYING {
+        if !eager.are_many() || facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
         let step = facts.step.0;

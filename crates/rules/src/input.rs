@@ -78,6 +78,22 @@ pub fn input(tables: &Tables) -> Result<Input, Verdict> {
     Ok(Input { facts, pipeline, cost, hidden, cause })
 }
 
+/// What a sharper rule says: its finding of the stage, where the blame is its kind.
+pub fn blamed(
+    tables: &Tables,
+    is_ours: fn(Cause) -> bool,
+    finding: impl FnOnce(&Input, &Stage) -> Finding,
+) -> Verdict {
+    match input(tables) {
+        Err(verdict) => verdict,
+        Ok(it) => match (it.cause, it.stage()) {
+            (Cause::Unseen, _) => Verdict::unknown(UNSEEN),
+            (cause, Some(stage)) if is_ours(cause) => finding(&it, stage).found(),
+            _ => Verdict::Clear,
+        },
+    }
+}
+
 /// Waiting that does not show because Python, saving or compiling holds the step meanwhile: what
 /// the pipeline needs beyond all that cannot be taken away.
 fn hidden(facts: &Facts, pipeline: &Pipeline) -> Dur {
@@ -181,14 +197,6 @@ fn limiting_crew(pipeline: &Pipeline) -> Option<usize> {
 }
 
 impl Input {
-    /// What a rule says that is not the one to blame.
-    pub fn otherwise(&self) -> Verdict {
-        match self.cause {
-            Cause::Unseen => Verdict::unknown(UNSEEN),
-            _ => Verdict::Clear,
-        }
-    }
-
     pub fn stage(&self) -> Option<&Stage> {
         let at = match self.cause {
             Cause::Python(it)

@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 
-use crate::input::{Cause, input, named};
+use crate::input::{Cause, blamed, named};
 use crate::{Rule, Verdict};
 
 rule! {
@@ -23,13 +23,7 @@ rule! {
 
 impl Rule for InputCpuStarved {
     fn check(&self, tables: &Tables) -> Verdict {
-        let input = match input(tables) {
-            Ok(it) => it,
-            Err(verdict) => return verdict,
-        };
-        let (Cause::CpuStarved(_), Some(stage)) = (input.cause, input.stage()) else {
-            return input.otherwise();
-        };
+        blamed(tables, |it| matches!(it, Cause::CpuStarved(_)), |input, stage| {
         let title = format!(
             "{} keeps {} busy and is still too slow: {} of work a step",
             named(stage),
@@ -48,7 +42,7 @@ impl Rule for InputCpuStarved {
                 "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE).cache()",
             )
             .fix("or do less for each element: whole batches at once, cheaper ops, precomputed files")
-            .found()
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 
-use crate::input::{Cause, input, named};
+use crate::input::{Cause, blamed, named};
 use crate::{Gain, Rule, Verdict};
 
 rule! {
@@ -23,13 +23,7 @@ rule! {
 
 impl Rule for InputFileRead {
     fn check(&self, tables: &Tables) -> Verdict {
-        let input = match input(tables) {
-            Ok(it) => it,
-            Err(verdict) => return verdict,
-        };
-        let (Cause::FileRead(_), Some(stage)) = (input.cause, input.stage()) else {
-            return input.otherwise();
-        };
+        blamed(tables, |it| matches!(it, Cause::FileRead(_)), |input, stage| {
         let title = format!("reading limits the input: {} takes {} a step", named(stage), trace::Dur(stage.work_ps));
         let change = format!("parallel {}", stage.path);
         // Read side by side at least; at best there is hardly anything left to read or unpack.
@@ -47,7 +41,7 @@ impl Rule for InputFileRead {
                 "ds = files.interleave(tf.data.TFRecordDataset,\n                      num_parallel_calls=tf.data.AUTOTUNE)",
             )
             .fix("store the files uncompressed if they are compressed: one thread unpacks each")
-            .found()
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 
-use crate::input::{Cause, input, named};
+use crate::input::{Cause, blamed, named};
 use crate::{Rule, Verdict};
 
 rule! {
@@ -22,13 +22,7 @@ rule! {
 
 impl Rule for InputNoPrefetch {
     fn check(&self, tables: &Tables) -> Verdict {
-        let input = match input(tables) {
-            Ok(it) => it,
-            Err(verdict) => return verdict,
-        };
-        let (Cause::NoPrefetch(_), Some(stage)) = (input.cause, input.stage()) else {
-            return input.otherwise();
-        };
+        blamed(tables, |it| matches!(it, Cause::NoPrefetch(_)), |input, stage| {
         let work = trace::Dur(input.pipeline.consumer_ps());
         let title = format!(
             "making a batch ({work}, most of it {}) and training on it take turns",
@@ -37,7 +31,7 @@ impl Rule for InputNoPrefetch {
         input
             .finding(tables, title, "prefetch")
             .edit("make the next batch while this one is used", "ds = ds.prefetch(tf.data.AUTOTUNE)")
-            .found()
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 
-use crate::input::{Cause, input, named};
+use crate::input::{Cause, blamed, named};
 use crate::{Rule, Verdict};
 
 rule! {
@@ -24,13 +24,7 @@ rule! {
 
 impl Rule for InputPython {
     fn check(&self, tables: &Tables) -> Verdict {
-        let input = match input(tables) {
-            Ok(it) => it,
-            Err(verdict) => return verdict,
-        };
-        let (Cause::Python(_), Some(stage)) = (input.cause, input.stage()) else {
-            return input.otherwise();
-        };
+        blamed(tables, |it| matches!(it, Cause::Python(_)), |input, stage| {
         let title = format!("batches are made in Python: {} takes {} a step", named(stage), trace::Dur(stage.work_ps));
         let change = format!("without python in {}", stage.path);
         let finding = input.finding(tables, title, &change);
@@ -45,7 +39,7 @@ impl Rule for InputPython {
             ),
         }
         .fix("or run the Python in several processes, ahead of the training")
-        .found()
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 
-use crate::input::{Cause, input, named};
+use crate::input::{Cause, blamed, named};
 use crate::{Rule, Verdict};
 
 rule! {
@@ -22,13 +22,7 @@ rule! {
 
 impl Rule for InputSerialMap {
     fn check(&self, tables: &Tables) -> Verdict {
-        let input = match input(tables) {
-            Ok(it) => it,
-            Err(verdict) => return verdict,
-        };
-        let (Cause::SerialMap(_), Some(stage)) = (input.cause, input.stage()) else {
-            return input.otherwise();
-        };
+        blamed(tables, |it| matches!(it, Cause::SerialMap(_)), |input, stage| {
         let title = format!(
             "{} runs {} of {} cores and takes {} a step",
             named(stage),
@@ -47,7 +41,7 @@ impl Rule for InputSerialMap {
                 "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.batch(n).prefetch(tf.data.AUTOTUNE)",
             )
             .fix("or keep its result with cache(), if it is the same in every epoch and fits in memory")
-            .found()
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use analyses::Tables;
 use analyses::input_stage::pipeline::{Pipeline, Stage};
 
-use crate::input::{Cause, input, named};
+use crate::input::{Cause, blamed, named};
 use crate::{Rule, Verdict};
 
 rule! {
@@ -23,13 +23,7 @@ rule! {
 
 impl Rule for InputSmallFiles {
     fn check(&self, tables: &Tables) -> Verdict {
-        let input = match input(tables) {
-            Ok(it) => it,
-            Err(verdict) => return verdict,
-        };
-        let (Cause::SmallFiles(_), Some(stage)) = (input.cause, input.stage()) else {
-            return input.otherwise();
-        };
+        blamed(tables, |it| matches!(it, Cause::SmallFiles(_)), |input, stage| {
         // A map reads a file for each element that it takes from the stage below.
         let below = |it: &&Stage| it.parent.is_some_and(|at| input.pipeline.stages[at].path == stage.path);
         let taken = input.pipeline.stages.iter().find(below).map_or(stage.calls, |it| it.calls);
@@ -49,7 +43,7 @@ impl Rule for InputSmallFiles {
                 "until then, open several at once, and fetch ahead",
                 "ds = files.interleave(tf.data.TFRecordDataset, cycle_length=16,\n                      num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.prefetch(tf.data.AUTOTUNE)",
             )
-            .found()
+        })
     }
 }
 

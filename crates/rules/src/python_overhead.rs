@@ -3,7 +3,7 @@
 use analyses::Tables;
 use analyses::host_call::{HostCall, eager_ops};
 use analyses::python_time::PythonTime;
-use analyses::step::Step;
+use analyses::step::Counted;
 use trace::{Dur, EventId};
 
 use crate::facts::{NO_STEPS, facts, percent};
@@ -34,7 +34,7 @@ impl Rule for PythonOverhead {
         // The lines between ops that are called one by one go with those calls.
         let eager = eager_ops(tables);
         let python = facts.of("python");
-        let cost = if eager.per_step >= MANY_OPS { Dur(python.0 - eager.between_ps) } else { python };
+        let cost = if eager.are_many() { Dur(python.0 - eager.between_ps) } else { python };
         let share = facts.share_of(cost);
         if share < WORTH_SAYING {
             return Verdict::Clear;
@@ -91,14 +91,11 @@ impl Rule for PythonOverhead {
     }
 }
 
-/// As for `eager-ops`: fewer are around every compiled step.
-const MANY_OPS: i64 = 20;
-
 /// What recording the driving thread's Python calls took of a step: about a microsecond each.
 fn recorded_ps(tables: &Tables) -> i64 {
     const EACH_PS: i64 = 1_000_000;
     let calls: i64 = tables.get::<PythonTime>().iter().map(|it| it.calls).sum();
-    let n = tables.get::<Step>().iter().filter(|it| it.counts()).count() as i64;
+    let n = Counted::of(tables).map_or(1, |it| it.n);
     calls * EACH_PS / n.max(1)
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use analyses::input_stage::pipeline::without_indices;
 use analyses::op_time::OpTime;
 use analyses::run_info::{Device, devices, frameworks, window};
 use analyses::step::{Step, median};
@@ -337,21 +338,6 @@ fn slowest<K: Ord + Into<String>>(times: BTreeMap<K, i64>) -> Option<Culprit> {
     (time > 0).then(|| Culprit { name: name.into(), share: time as f64 / all })
 }
 
-/// `Iterator::Root::FlatMap[773]::TFRecord` without the number.
-fn without_indices(stage: &str) -> String {
-    let mut out = String::new();
-    let mut inside = false;
-    for it in stage.chars() {
-        match it {
-            '[' => inside = true,
-            ']' => inside = false,
-            it if !inside => out.push(it),
-            _ => (),
-        }
-    }
-    out
-}
-
 /// What a person would say that a category does.
 pub fn in_words(category: &str) -> &'static str {
     match category {
@@ -370,15 +356,7 @@ pub fn in_words(category: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{percentile, without_indices};
-
-    #[test]
-    fn many_files_are_one_stage() {
-        assert_eq!(
-            without_indices("Iterator::Root::FlatMap[773]::TFRecord"),
-            "Iterator::Root::FlatMap::TFRecord"
-        );
-    }
+    use super::percentile;
 
     #[test]
     fn percentiles_lie_between_neighbours() {

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use trace::{EdgeKind, EventId, FactValue, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use crate::span::{Span, total, union};
-use crate::step::Step;
+use crate::step::Counted;
 use crate::step_time::StepTime;
 use crate::{Model, Tables};
 
@@ -300,26 +300,19 @@ impl Pipeline {
 impl Model for Pipeline {
     fn build(tables: &Tables) -> Pipeline {
         let trace = tables.trace();
-        let steps = tables.get::<Step>();
-        let counted: Vec<&Step> = steps.iter().filter(|it| it.counts()).collect();
-        let (Some(first), Some(last)) = (counted.first(), counted.last()) else {
-            return Pipeline::default();
-        };
         // One host's: on another, the pipeline is the same.
-        let counted: Vec<&&Step> = counted.iter().filter(|it| it.host == first.host).collect();
-        let window = (first.start_ps, counted.last().unwrap_or(&last).span().1);
-        let host = trace
-            .tracks_of(TrackKind::Host)
-            .find(|&it| trace.track_name(it) == first.host);
+        let Some(counted) = Counted::of(tables) else { return Pipeline::default() };
+        let mut hosts = trace.tracks_of(TrackKind::Host);
+        let host = hosts.find(|&it| trace.track_name(it) == counted.host);
         let Some(host) = host else { return Pipeline::default() };
-        let seen = Seen::of(trace, host, window);
+        let seen = Seen::of(trace, host, counted.window);
         if seen.stages.is_empty() {
             return Pipeline::default();
         }
-        let mut pipeline = seen.settle(trace, counted.len() as i64);
+        let mut pipeline = seen.settle(trace, counted.n);
         let rows = tables.get::<StepTime>();
         let rows: Vec<&StepTime> =
-            rows.iter().filter(|it| it.counts && it.host == first.host).collect();
+            rows.iter().filter(|it| it.counts && it.host == counted.host).collect();
         let n = (rows.len() as i64).max(1);
         let mean = |of: fn(&StepTime) -> i64| rows.iter().map(|it| of(it) / n).sum::<i64>();
         pipeline.step_ps = mean(|it| it.dur_ps);
@@ -741,4 +734,17 @@ pub fn without_indices(stage: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_indices;
+
+    #[test]
+    fn many_files_are_one_stage() {
+        assert_eq!(
+            without_indices("Iterator::Root::FlatMap[773]::TFRecord"),
+            "Iterator::Root::FlatMap::TFRecord"
+        );
+    }
 }
