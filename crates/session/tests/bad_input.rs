@@ -9,6 +9,7 @@
 )]
 #![expect(unsafe_code, reason = "a global allocator, to count the heap, cannot be written without")]
 
+mod broken;
 mod invariants;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -20,6 +21,10 @@ use std::time::{Duration, Instant};
 
 use analyses::Tables;
 use analyses::step::Step;
+use broken::{
+    EVENTS, PLANES, Random, STATS, claiming, event, event_name, field, int, line, names, plane,
+    stat, stat_name, varint,
+};
 use session::{OpenError, Session};
 use sources::{Input, SourceError};
 use trace::{EventId, NoteKind, Trace, TraceBuilder, TrackKind};
@@ -173,138 +178,6 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     out.write_all(bytes).unwrap();
     out.finish().unwrap()
-}
-
-// Writing broken profiles: protobuf with nothing in the way of nonsense.
-
-fn varint(mut value: u64) -> Vec<u8> {
-    let mut out = Vec::new();
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-    out
-}
-
-fn int(number: u64, value: i64) -> Vec<u8> {
-    [varint(number << 3), varint(value.cast_unsigned())].concat()
-}
-
-fn field(number: u64, body: impl AsRef<[u8]>) -> Vec<u8> {
-    let body = body.as_ref();
-    claiming(number, body.len() as u64, body)
-}
-
-/// A field whose length is not what follows.
-fn claiming(number: u64, len: u64, body: &[u8]) -> Vec<u8> {
-    [&varint(number << 3 | 2), &varint(len), body].concat()
-}
-
-fn plane(name: &str, parts: &[Vec<u8>]) -> Vec<u8> {
-    field(1, [field(2, name), parts.concat()].concat())
-}
-
-fn line(id: i64, name: &str, timestamp_ns: i64, events: &[Vec<u8>]) -> Vec<u8> {
-    field(3, [int(1, id), field(2, name), int(3, timestamp_ns), events.concat()].concat())
-}
-
-fn event(metadata: i64, offset_ps: i64, dur_ps: i64, stats: &[Vec<u8>]) -> Vec<u8> {
-    let times = [int(2, offset_ps), int(3, dur_ps)].concat();
-    field(4, [int(1, metadata), times, stats.concat()].concat())
-}
-
-fn event_name(id: i64, name: impl AsRef<[u8]>) -> Vec<u8> {
-    field(4, [int(1, id), field(2, [int(1, id), field(2, name)].concat())].concat())
-}
-
-fn stat_name(id: i64, name: impl AsRef<[u8]>) -> Vec<u8> {
-    field(5, [int(1, id), field(2, [int(1, id), field(2, name)].concat())].concat())
-}
-
-/// A stat of an event; field 6 makes it one of a plane.
-fn stat(within: u64, id: i64, value: Vec<u8>) -> Vec<u8> {
-    field(within, [int(1, id), value].concat())
-}
-
-const STATS: [&str; 26] = [
-    "tf_op",
-    "annotation",
-    "level 0",
-    "name",
-    "hlo_op",
-    "hlo_module",
-    "hlo_category",
-    "program_id",
-    "kernel_details",
-    "memcpy_details",
-    "is_func",
-    "tf_function_call",
-    "cuda_graph_id",
-    "_a",
-    "correlation_id",
-    "step_num",
-    "_r",
-    "id",
-    "_pt",
-    "_p",
-    "_ct",
-    "_c",
-    "allocator_name",
-    "bytes_allocated",
-    "profile_start_time",
-    "profile_stop_time",
-];
-
-const EVENTS: [&str; 11] = [
-    "train",
-    "PjitFunction(f)",
-    "backend_compile",
-    "MemoryAllocation",
-    "ExecutorState::Process",
-    "FunctionRun",
-    "InstantiatedCapturedFunction::Run",
-    "EagerExecute",
-    "ncclAllReduce",
-    "MemcpyH2D",
-    "SaveV2:SaveV2",
-];
-
-const PLANES: [&str; 7] = [
-    "/host:CPU",
-    "/host:metadata",
-    "Task Environment",
-    "/device:GPU:0",
-    "/device:TPU:0",
-    "/device:CUSTOM:x",
-    "",
-];
-
-/// Names for all of the above, by their place in the list.
-fn names() -> Vec<u8> {
-    let stats = (0..).zip(STATS).map(|(id, name)| stat_name(id, name));
-    let events = (0..).zip(EVENTS).map(|(id, name)| event_name(id, name));
-    stats.chain(events).collect::<Vec<_>>().concat()
-}
-
-/// Small and the same on every machine: xorshift.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
 }
 
 /// Says which of many cases panicked.
