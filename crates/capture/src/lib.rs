@@ -1,3 +1,16 @@
 //! Starts a training run or reaches into one, samples the hardware, writes a run folder.
 //!
 //! What lies in that folder is described in `docs/run-folder.md`.
+
+mod folder;
+mod hook;
+mod launch;
+mod log;
+mod manifest;
+mod redact;
+
+pub use folder::new_run_folder;
+pub use hook::Settings;
+pub use launch::{Ended, LaunchError, end_by_signal, launch};
+pub use log::{ProcessLog, Said, process_logs};
+pub use manifest::{Manifest, write_manifest};

@@ -30,7 +30,7 @@ macro_rules! commands {
             $($command($module::Args),)*
         }
 
-        fn run(command: &Command, out: &mut Output) -> anyhow::Result<ExitCode> {
+        fn execute(command: &Command, out: &mut Output) -> anyhow::Result<ExitCode> {
             match command {
                 $(Command::$command(args) => $module::run(args, out),)*
             }
@@ -38,7 +38,15 @@ macro_rules! commands {
     };
 }
 
-commands![demo::Demo, report::Report, table::Table, sql::Sql, explain::Explain, doctor::Doctor,];
+commands![
+    demo::Demo,
+    run::Run,
+    report::Report,
+    table::Table,
+    sql::Sql,
+    explain::Explain,
+    doctor::Doctor,
+];
 
 /// A gate failed, or `--strict` found something.
 const FOUND: u8 = 1;
@@ -50,7 +58,7 @@ const NOT_ENOUGH: u8 = 3;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = Output::of_stdout();
-    let done = run(&cli.command, &mut out).and_then(|code| Ok(out.flush().map(|()| code)?));
+    let done = execute(&cli.command, &mut out).and_then(|code| Ok(out.flush().map(|()| code)?));
     match done {
         Ok(code) => code,
         // A reader that has seen enough, as `head`, is no failure.

@@ -1,6 +1,7 @@
 //! How things look on the terminal: width, colours, aligned tables; and as CSV, Markdown, JSON.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use clap::ValueEnum;
@@ -33,7 +34,23 @@ pub enum Colour {
 
 impl Output {
     pub fn of_stdout() -> Output {
-        let is_terminal = io::stdout().is_terminal();
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        Output::of(BufWriter::new(stdout), is_terminal)
+    }
+
+    /// For what `strobe run` says: stdout is the command's own.
+    pub fn of_stderr() -> Output {
+        let stderr = io::stderr();
+        let is_terminal = stderr.is_terminal();
+        Output::of(BufWriter::new(stderr), is_terminal)
+    }
+
+    pub fn of_file(file: File) -> Output {
+        Output::of(BufWriter::new(file), false)
+    }
+
+    fn of(to: impl Write + 'static, is_terminal: bool) -> Output {
         let said = std::env::var("COLUMNS").ok().and_then(|it| it.parse().ok());
         let seen = terminal_size::terminal_size().map(|it| usize::from(it.0.0));
         let width = said.or(seen.filter(|_| is_terminal)).unwrap_or(80).clamp(40, 240);
@@ -46,7 +63,7 @@ impl Output {
             (true, false) => Colour::Basic,
             (true, true) => Colour::True,
         };
-        Output { to: Box::new(BufWriter::new(io::stdout())), width, colour }
+        Output { to: Box::new(to), width, colour }
     }
 
     pub fn json(&mut self, value: &Value) -> io::Result<()> {

@@ -1,0 +1,383 @@
+"""What is known of each framework: which calls show its loop, and how its profiler is driven.
+
+A framework's own code is wrapped as little as possible, and only where its calls come from Python.
+Each part stands alone: a version that lacks one still gets the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import threading
+import time
+from typing import Any, Callable, Hashable, Optional, Protocol
+
+from . import stacks
+
+
+class Watcher(Protocol):
+    """Who is told of calls."""
+
+    def begins(self, owner: str, kind: str, key: Hashable, name: str) -> None: ...
+    def ends(self, owner: str, kind: str, key: Hashable) -> None: ...
+    def batch(self, batch: Any) -> None: ...
+    def yields_to_user(self, framework: str, folder: Any) -> None: ...
+    def user_is_done(self) -> None: ...
+
+
+_thread = threading.local()
+
+
+def _around(
+    original: Callable[..., Any],
+    watcher: Watcher,
+    owner: str,
+    kind: str,
+    identify: Callable[[tuple[Any, ...]], tuple[Hashable, str]],
+    gives_batch: bool = False,
+) -> Callable[..., Any]:
+    """Tells the watcher of outermost calls. What a call calls in turn is part of it."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if getattr(_thread, "inside", False):
+            return original(*args, **kwargs)
+        key, name = identify(args)
+        watcher.begins(owner, kind, key, name)
+        _thread.inside = True
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            _thread.inside = False
+            watcher.ends(owner, kind, key)
+        if gives_batch:
+            watcher.batch(result)
+        return result
+
+    return call
+
+
+def _code_of(function: Any, otherwise: Any) -> tuple[Hashable, str]:
+    """The same for a function that is wrapped anew at every step."""
+    function = getattr(function, "__wrapped__", function)
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return (code if code is not None else id(otherwise)), str(name)
+
+
+class TensorFlow:
+    name = "tensorflow"
+
+    def __init__(self, module: Any) -> None:
+        self.version = str(getattr(module, "__version__", "?"))
+        self._api = module.profiler.experimental
+
+    def watch(self, watcher: Watcher) -> list[str]:
+        """Wraps what shows a loop; answers what could not be wrapped."""
+        return _each(
+            {
+                "tf.function": lambda: self._watch_functions(watcher),
+                "gradients": lambda: self._watch_gradients(watcher),
+                "iterators": lambda: self._watch_iterators(watcher),
+                "Python in pipelines": self._watch_py_functions,
+                "its profiler": lambda: self._watch_profiler(watcher),
+            }
+        )
+
+    def _watch_functions(self, watcher: Watcher) -> None:
+        from tensorflow.python.eager.polymorphic_function import polymorphic_function
+
+        def identify(args: tuple[Any, ...]) -> tuple[Hashable, str]:
+            return _code_of(getattr(args[0], "_python_function", None), args[0])
+
+        function = polymorphic_function.Function
+        function.__call__ = _around(function.__call__, watcher, self.name, "function", identify)
+
+    def _watch_gradients(self, watcher: Watcher) -> None:
+        from tensorflow.python.eager import backprop
+
+        tape = backprop.GradientTape
+        tape.gradient = _around(tape.gradient, watcher, self.name, "gradient", lambda _: ("tape", "gradient"))
+
+    def _watch_iterators(self, watcher: Watcher) -> None:
+        from tensorflow.python.data.ops import iterator_ops
+
+        def identify(args: tuple[Any, ...]) -> tuple[Hashable, str]:
+            return id(args[0]), "next(dataset)"
+
+        iterator = iterator_ops.OwnedIterator
+        iterator.__next__ = _around(iterator.__next__, watcher, self.name, "next", identify, True)
+        iterator.get_next = _around(iterator.get_next, watcher, self.name, "next", identify, True)
+
+    def _watch_py_functions(self) -> None:
+        from tensorflow.python.ops import script_ops
+
+        registry = script_ops.FuncRegistry
+        original = registry.__call__
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            stacks.this_thread_is_native()
+            return original(*args, **kwargs)
+
+        registry.__call__ = call
+
+    def _watch_profiler(self, watcher: Watcher) -> None:
+        from tensorflow.python.profiler import profiler_v2
+
+        self._start, self._stop = profiler_v2.start, profiler_v2.stop
+
+        @functools.wraps(self._start)
+        def start(*args: Any, **kwargs: Any) -> Any:
+            watcher.yields_to_user(self.name, args[0] if args else kwargs.get("logdir"))
+            return self._start(*args, **kwargs)
+
+        @functools.wraps(self._stop)
+        def stop(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return self._stop(*args, **kwargs)
+            finally:
+                watcher.user_is_done()
+
+        profiler_v2.start, profiler_v2.stop = start, stop
+        self._api.start, self._api.stop = start, stop
+
+    def start(self, folder: str) -> None:
+        options = self._api.ProfilerOptions(
+            host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
+        )
+        self._start(folder, options=options)
+
+    def stop(self, save: bool) -> None:
+        self._stop(save=save)
+
+
+class Jax:
+    name = "jax"
+
+    def __init__(self, module: Any) -> None:
+        self.version = str(getattr(module, "__version__", "?"))
+        self._api = module.profiler
+        self._folder = ""
+
+    def watch(self, watcher: Watcher) -> list[str]:
+        return _each(
+            {
+                "jax.jit": lambda: self._watch_jit(watcher),
+                "its profiler": lambda: self._watch_profiler(watcher),
+            }
+        )
+
+    def _watch_jit(self, watcher: Watcher) -> None:
+        from jax._src import pjit
+
+        make = pjit._cpp_pjit
+
+        @functools.wraps(make)
+        def watched(fun: Any, *args: Any, **kwargs: Any) -> Any:
+            return Jitted(make(fun, *args, **kwargs), watcher)
+
+        pjit._cpp_pjit = watched
+
+    def _watch_profiler(self, watcher: Watcher) -> None:
+        from jax._src import profiler
+
+        self._start, self._stop = profiler.start_trace, profiler.stop_trace
+
+        @functools.wraps(self._start)
+        def start(*args: Any, **kwargs: Any) -> Any:
+            watcher.yields_to_user(self.name, args[0] if args else kwargs.get("log_dir"))
+            return self._start(*args, **kwargs)
+
+        @functools.wraps(self._stop)
+        def stop(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return self._stop(*args, **kwargs)
+            finally:
+                watcher.user_is_done()
+
+        profiler.start_trace, profiler.stop_trace = start, stop
+        self._api.start_trace, self._api.stop_trace = start, stop
+
+    def start(self, folder: str) -> None:
+        self._folder = folder
+        options = None
+        if hasattr(self._api, "ProfileOptions"):
+            options = self._api.ProfileOptions()
+            options.python_tracer_level = 0
+            options.host_tracer_level = 2
+        if options is None:
+            self._start(folder)
+        else:
+            self._start(folder, profiler_options=options)
+
+    def stop(self, save: bool) -> None:
+        """Saves the profile alone: JAX would turn it into a second format, which takes longer."""
+        from jax._src import profiler
+
+        state = getattr(profiler, "_profile_state", None)
+        session = getattr(state, "profile_session", None)
+        if session is None or not hasattr(session, "stop") or not hasattr(state, "reset"):
+            self._stop()
+            return
+        with state.lock:
+            data = session.stop()
+            state.reset()
+        if save:
+            _write_profile(self._folder, data)
+
+
+class Jitted:
+    """A function compiled by JAX, whose calls are told."""
+
+    __slots__ = ("_jitted", "_watcher", "_identity", "__weakref__")
+
+    def __init__(self, jitted: Any, watcher: Watcher) -> None:
+        set_ = object.__setattr__
+        set_(self, "_jitted", jitted)
+        set_(self, "_watcher", watcher)
+        set_(self, "_identity", _code_of(jitted, jitted))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if getattr(_thread, "inside", False):
+            return self._jitted(*args, **kwargs)
+        key, name = self._identity
+        self._watcher.begins("jax", "function", key, name)
+        _thread.inside = True
+        try:
+            return self._jitted(*args, **kwargs)
+        finally:
+            _thread.inside = False
+            self._watcher.ends("jax", "function", key)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        from types import MethodType
+
+        return MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jitted, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._jitted, name, value)
+
+    def __repr__(self) -> str:
+        return repr(self._jitted)
+
+    def __hash__(self) -> int:
+        return hash(self._jitted)
+
+    def __eq__(self, other: Any) -> bool:
+        return bool(self._jitted == (other._jitted if isinstance(other, Jitted) else other))
+
+    def __reduce__(self) -> Any:
+        return self._jitted.__reduce__()
+
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]
+        return self._jitted.__doc__
+
+    @property
+    def __module__(self) -> Any:  # type: ignore[override]
+        return self._jitted.__module__
+
+
+class Torch:
+    name = "torch"
+
+    def __init__(self, module: Any) -> None:
+        self.version = str(getattr(module, "__version__", "?"))
+        self._torch = module
+        self._profiler: Any = None
+        self._folder = ""
+
+    def watch(self, watcher: Watcher) -> list[str]:
+        return _each(
+            {
+                "optimizers": lambda: self._watch_optimizers(watcher),
+                "data loaders": lambda: self._watch_loaders(watcher),
+            }
+        )
+
+    def _watch_optimizers(self, watcher: Watcher) -> None:
+        from torch.optim import optimizer
+
+        def before(it: Any, args: Any, kwargs: Any) -> None:
+            key = id(it)
+            watcher.begins(self.name, "optimizer", key, type(it).__name__)
+            watcher.ends(self.name, "optimizer", key)
+
+        optimizer.register_optimizer_step_pre_hook(before)
+
+    def _watch_loaders(self, watcher: Watcher) -> None:
+        from torch.utils.data import dataloader
+
+        def identify(args: tuple[Any, ...]) -> tuple[Hashable, str]:
+            return id(args[0]), "next(loader)"
+
+        loader = dataloader._BaseDataLoaderIter
+        loader.__next__ = _around(loader.__next__, watcher, self.name, "next", identify, True)
+
+    def start(self, folder: str) -> None:
+        profiler = self._torch.profiler
+        self._folder = folder
+        self._profiler = profiler.profile(record_shapes=True)
+        self._profiler.__enter__()
+
+    def stop(self, save: bool) -> None:
+        it, self._profiler = self._profiler, None
+        it.__exit__(None, None, None)
+        if save:
+            # Beside the others' profiles, where a source for it will look.
+            folder = os.path.join(os.path.dirname(os.path.dirname(self._folder)), "torch")
+            os.makedirs(folder, exist_ok=True)
+            it.export_chrome_trace(os.path.join(folder, "%d.pt.trace.json" % os.getpid()))
+
+
+FRAMEWORKS: dict[str, Callable[[Any], Any]] = {
+    "tensorflow": TensorFlow,
+    "jax": Jax,
+    "torch": Torch,
+}
+
+
+def _each(parts: dict[str, Callable[[], None]]) -> list[str]:
+    missing = []
+    for name, part in parts.items():
+        try:
+            part()
+        except Exception as error:
+            missing.append("%s (%s: %s)" % (name, type(error).__name__, error))
+    return missing
+
+
+def examples_of(batch: Any) -> Optional[int]:
+    """How many examples a batch holds: the first dimension of its first array."""
+    for _ in range(8):
+        shape = getattr(batch, "shape", None)
+        if shape is not None:
+            try:
+                return int(shape[0]) if len(shape) else None
+            except (TypeError, ValueError, IndexError):
+                return None
+        if isinstance(batch, dict):
+            batch = next(iter(batch.values()), None)
+        elif isinstance(batch, (tuple, list)) and batch:
+            batch = batch[0]
+        else:
+            return None
+    return None
+
+
+def _write_profile(folder: str, data: bytes) -> None:
+    run = time.strftime("%Y_%m_%d_%H_%M_%S")
+    folder = os.path.join(folder, "plugins", "profile", run)
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, socket.gethostname() + ".xplane.pb")
+    # Under its name only when it is whole.
+    with open(path + ".part", "wb") as out:
+        out.write(data)
+    os.replace(path + ".part", path)

@@ -1,0 +1,96 @@
+"""Where Python is: the stacks of all threads, a hundred times a second while a window is open.
+
+TensorFlow's own Python tracer records nothing on a CPU, and JAX's slows every call down; a sample
+now and then tells the line that holds a step and costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from types import CodeType, FrameType
+from typing import Optional
+
+from .log import Log
+
+EVERY_SECONDS = 0.01
+# Deeper than any training loop; a runaway recursion must not make a sample expensive.
+DEEPEST = 128
+
+_OURS = os.path.dirname(os.path.abspath(__file__))
+
+# The operating system's number of threads that Python's own `threading` does not know: those a
+# framework started. They tell it when they enter Python.
+native_ids: dict[int, int] = {}
+
+
+def this_thread_is_native() -> None:
+    ident = threading.get_ident()
+    if ident not in native_ids:
+        native_ids[ident] = threading.get_native_id()
+
+
+class Stacks:
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._frames: dict[CodeType, int] = {}
+        self._nodes: dict[tuple[Optional[int], int, int], int] = {}
+        self._stop = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+
+    def start(self) -> None:
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, name="stroboscope", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def _run(self) -> None:
+        me = threading.get_ident()
+        while not self._stop.wait(EVERY_SECONDS):
+            try:
+                self._sample(me)
+            except Exception as error:
+                self._log.said("failed", "stacks: %s: %s" % (type(error).__name__, error))
+                return
+
+    def _sample(self, me: int) -> None:
+        now = time.time_ns()
+        known = {it.ident: it.native_id for it in threading.enumerate()}
+        for ident, frame in sys._current_frames().items():
+            if ident == me:
+                continue
+            node = self._node(frame)
+            if node is not None:
+                thread = known.get(ident) or native_ids.get(ident) or 0
+                self._log.write("sample", now, thread, node)
+
+    def _node(self, innermost: FrameType) -> Optional[int]:
+        """The place of a frame in the tree of stacks, outermost first."""
+        frames = []
+        frame: Optional[FrameType] = innermost
+        while frame is not None and len(frames) < DEEPEST:
+            if not frame.f_code.co_filename.startswith(_OURS):
+                frames.append(frame)
+            frame = frame.f_back
+        node: Optional[int] = None
+        for frame in reversed(frames):
+            line = frame.f_lineno
+            key = (node, self._frame(frame.f_code), 0 if line is None else line)
+            known = self._nodes.get(key)
+            if known is None:
+                known = self._nodes[key] = len(self._nodes)
+                self._log.write("node", known, *key)
+            node = known
+        return node
+
+    def _frame(self, code: CodeType) -> int:
+        known = self._frames.get(code)
+        if known is None:
+            known = self._frames[code] = len(self._frames)
+            name = getattr(code, "co_qualname", code.co_name)
+            self._log.write("frame", known, code.co_filename, name, code.co_firstlineno)
+        return known
