@@ -1,16 +1,19 @@
 //! The input pipeline is Python, which runs one thread at a time.
 
 use analyses::Tables;
+use analyses::python_line::PythonLine;
 
 use crate::input::{Cause, blamed, named};
-use crate::{Rule, Verdict};
+use crate::lines::{busiest, file_name, line_in_words};
+use crate::{Evidence, Rule, Verdict};
 
 rule! {
     /// Batches are made in Python.
     ///
     /// ## Evidence
     /// Most of what limits the pipeline is time in Python: a generator (`from_generator`, a Keras
-    /// `PyDataset`), `tf.py_function` or `tf.numpy_function`.
+    /// `PyDataset`), `tf.py_function` or `tf.numpy_function`. Where stacks were sampled, the
+    /// function and its busiest lines are named.
     ///
     /// ## Fix
     /// Write it with TensorFlow ops in a parallel `map`, or precompute it. Where it must be Python,
@@ -25,9 +28,23 @@ rule! {
 impl Rule for InputPython {
     fn check(&self, tables: &Tables) -> Verdict {
         blamed(tables, |it| matches!(it, Cause::Python(_)), |input, stage| {
-        let title = format!("batches are made in Python: {} takes {} a step", named(stage), trace::Dur(stage.work_ps));
+        let rows = tables.get::<PythonLine>();
+        let function = busiest(&rows, "input");
+        let place = function.as_ref().map(|it| {
+            format!(", in {} ({}:{})", it.function, file_name(it.file), rows[it.lines[0]].line)
+        });
+        let title = format!(
+            "batches are made in Python: {} takes {} a step{}",
+            named(stage),
+            trace::Dur(stage.work_ps),
+            place.unwrap_or_default()
+        );
         let change = format!("without python in {}", stage.path);
-        let finding = input.finding(tables, title, &change);
+        let mut finding = input.finding(tables, title, &change);
+        for &at in function.iter().flat_map(|it| it.lines.iter().take(3)) {
+            let text = line_in_words(&rows[at]);
+            finding = finding.evidence(Evidence::text(text).rows("python_line", vec![at]));
+        }
         match stage.plain_kind() {
             "Generator" => finding.edit(
                 "replace the generator by TensorFlow ops on whole arrays or files",
@@ -47,7 +64,7 @@ impl Rule for InputPython {
 mod tests {
     use super::InputPython;
     use crate::Verdict;
-    use crate::testing::{finding, missing, verdict};
+    use crate::testing::{finding, missing, verdict, with_stacks};
 
     const PIPELINE: &str = "
         host/python: train#1 0..100, IteratorGetNext 0..80, Iterator::Root{cpu_budget=4} 1..79, \
@@ -68,6 +85,15 @@ mod tests {
         );
         let gain = found.gain.unwrap();
         assert!(gain.low < 5.0 && 4.0 < gain.speedup && gain.speedup < 6.0, "{gain:?}");
+    }
+
+    #[test]
+    fn the_function_is_named_where_stacks_were_sampled() {
+        let input = ("/v/lib/python3.12/site-packages/tensorflow/python/ops/script_ops.py", "call", 9);
+        let load = ("/home/me/data.py", "load", 14);
+        let found = with_stacks(&InputPython, PIPELINE, 0, &[&[input, load]]);
+        assert!(found.title.ends_with("takes 74.00 µs a step, in load (data.py:14)"), "{}", found.title);
+        assert!(found.evidence.iter().any(|it| it.text.starts_with("load, data.py:14: ")));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use analyses::Tables;
 use analyses::replay::rows_in;
+use analyses::run_step::Overhead;
 use analyses::step::Step;
 use analyses::step_time::HostTimes;
 use trace::{Dur, TrackKind};
@@ -13,8 +14,10 @@ rule! {
     /// Recording the profile is itself a visible part of the step.
     ///
     /// ## Evidence
-    /// How many events the driving thread recorded in a step, at about a fifth of a microsecond each, and
-    /// what the profiler says of itself: events it dropped, time it spent on its buffers.
+    /// Where the steps of the whole run were timed (`strobe run` does): steps with the profiler on
+    /// against the steps around them. Else how many events the driving thread recorded in a step,
+    /// at about a fifth of a microsecond each, and what the profiler says of itself: events it
+    /// dropped, time it spent on its buffers.
     ///
     /// ## Fix
     /// Nothing in the training: without a profiler the step is that much shorter. For truer
@@ -56,11 +59,13 @@ impl Rule for ProfilerOverhead {
                 }
             }
         }
-        if n_steps == 0 {
+        let measured = Overhead::of(tables);
+        if n_steps == 0 && measured.is_none() {
             return Verdict::unknown("no thread is known to drive the steps");
         }
-        let per_step = n_events / n_steps;
-        let cost = Dur(per_step as i64 * EVENT.0 + own / n_steps as i64);
+        let per_step = n_events / n_steps.max(1);
+        let estimated = Dur(per_step as i64 * EVENT.0 + own / n_steps.max(1) as i64);
+        let cost = measured.map_or(estimated, |it| Dur((it.on_ps - it.off_ps).clamp(0, facts.step.0)));
         if facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
@@ -70,8 +75,18 @@ impl Rule for ProfilerOverhead {
             facts.step,
         )
         .severity(Severity::Low)
-        .confidence(0.5)
+        .confidence(if measured.is_some() { 0.8 } else { 0.5 })
         .evidence(Evidence::text(format!("{per_step} events a step on the driving thread")));
+        if let Some(it) = measured {
+            let text = format!(
+                "median of {} steps with the profiler on {}, of {} around them {}",
+                it.n_on,
+                Dur(it.on_ps),
+                it.n_off,
+                Dur(it.off_ps)
+            );
+            finding = finding.evidence(Evidence::text(text).rows("run_step", Vec::new()));
+        }
         if let Some(note) = trace.notes.iter().find(|it| it.first.contains("drop")) {
             finding = finding.evidence(Evidence::text(note.first.clone()));
         }

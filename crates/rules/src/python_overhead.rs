@@ -2,11 +2,13 @@
 
 use analyses::Tables;
 use analyses::host_call::{HostCall, eager_ops};
+use analyses::python_line::PythonLine;
 use analyses::python_time::PythonTime;
 use analyses::step::Counted;
 use trace::{Dur, EventId};
 
 use crate::facts::{NO_STEPS, facts, percent};
+use crate::lines::{busiest, file_name, line_in_words};
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -20,9 +22,9 @@ rule! {
     /// Do it every N steps, or in a thread, or inside the compiled step.
     ///
     /// ## When it is wrong
-    /// Without Python events in the profile it cannot be told which line holds the time, nor
-    /// whether Python worked or slept. Work of other libraries (NumPy, a database) counts as
-    /// Python.
+    /// Without sampled stacks (`strobe run` takes them) or Python events it cannot be told which
+    /// line holds the time, nor whether Python worked or slept. Work of other libraries (NumPy, a
+    /// database) counts as Python.
     pub struct PythonOverhead = "python-overhead";
 }
 
@@ -54,11 +56,12 @@ impl Rule for PythonOverhead {
                 high: part.high.min(whole.high).max(part.speedup.min(whole.speedup)),
             }
         });
-        let holder = holder(tables, cost);
+        let holder = sampled_holder(tables).or_else(|| recorded_holder(tables, cost));
         let title = match &holder {
             Some(it) => format!(
-                "Python holds {cost} of a step, {}, most of it in {} ({})",
+                "Python holds {cost} of a step, {}, {} in {} ({})",
                 percent(share),
+                if it.share >= 0.5 { "most of it" } else { "the largest part" },
                 it.function,
                 it.place
             ),
@@ -68,27 +71,45 @@ impl Rule for PythonOverhead {
         if let Some(place) = where_it_lies(tables) {
             finding = finding.evidence(place);
         }
-        if let Some(it) = &holder {
-            let text = format!(
-                "{} ran {} times, {} a step with what it calls",
-                it.function,
-                it.calls,
-                Dur(it.total_ps)
-            );
-            let event = u32::try_from(it.event).ok().map(EventId);
-            let evidence = Evidence::text(text).rows("python_time", Vec::new());
-            finding = finding.evidence(evidence.events(event.into_iter().collect()));
+        let known = holder.is_some();
+        for evidence in holder.into_iter().flat_map(|it| it.evidence) {
+            finding = finding.evidence(evidence);
         }
         let finding = finding.fix("do logging, metrics and callbacks every N steps, or in a thread");
-        match holder {
-            Some(_) => finding,
-            None => finding.edit(
+        match known {
+            true => finding,
+            false => finding.edit(
                 "the profile has no Python lines; to see which one holds the time",
-                "py-spy record --rate 500 -o python.svg -- python train.py",
+                "strobe run -- python train.py",
             ),
         }
         .found()
     }
+}
+
+/// The function that holds most of the time.
+struct Holder {
+    function: String,
+    place: String,
+    /// Of Python's time.
+    share: f64,
+    evidence: Vec<Evidence>,
+}
+
+/// By samples of the driving thread's stack.
+fn sampled_holder(tables: &Tables) -> Option<Holder> {
+    let rows = tables.get::<PythonLine>();
+    let top = busiest(&rows, "python")?;
+    let lines = top.lines.iter().take(3).map(|&at| {
+        let line = &rows[at];
+        Evidence::text(line_in_words(line)).rows("python_line", vec![at])
+    });
+    Some(Holder {
+        function: top.function.to_owned(),
+        place: format!("{}:{}", file_name(top.file), rows[top.lines[0]].line),
+        share: top.share,
+        evidence: lines.collect(),
+    })
 }
 
 /// What recording the driving thread's Python calls took of a step: about a microsecond each.
@@ -99,11 +120,25 @@ fn recorded_ps(tables: &Tables) -> i64 {
     calls * EACH_PS / n.max(1)
 }
 
-/// The innermost Python function that still holds most of the time.
-fn holder(tables: &Tables, cost: Dur) -> Option<PythonTime> {
+/// By recorded calls: the innermost function that still holds most of the time.
+fn recorded_holder(tables: &Tables, cost: Dur) -> Option<Holder> {
     let rows = tables.get::<PythonTime>();
     let most = rows.iter().filter(|it| it.total_ps * 10 >= cost.0 * 7);
-    most.min_by_key(|it| it.total_ps).cloned()
+    let it = most.min_by_key(|it| it.total_ps)?;
+    let text = format!(
+        "{} ran {} times, {} a step with what it calls",
+        it.function,
+        it.calls,
+        Dur(it.total_ps)
+    );
+    let event = u32::try_from(it.event).ok().map(EventId);
+    let evidence = Evidence::text(text).rows("python_time", Vec::new());
+    Some(Holder {
+        function: it.function.clone(),
+        place: it.place.clone(),
+        share: it.total_ps as f64 / cost.0.max(1) as f64,
+        evidence: vec![evidence.events(event.into_iter().collect())],
+    })
 }
 
 /// Between which calls most of the Python lies.
@@ -122,7 +157,7 @@ fn where_it_lies(tables: &Tables) -> Option<Evidence> {
 #[cfg(test)]
 mod tests {
     use super::PythonOverhead;
-    use crate::testing::{finding, missing, verdict};
+    use crate::testing::{finding, missing, verdict, with_stacks};
     use crate::{Severity, Verdict};
 
     #[test]
@@ -140,6 +175,23 @@ mod tests {
         let gain = found.gain.unwrap();
         // 40 of 100 µs are left, and take less undisturbed.
         assert!(gain.low < 2.5 && 2.5 < gain.speedup && gain.speedup < gain.high, "{gain:?}");
+    }
+
+    #[test]
+    fn the_line_is_named_where_stacks_were_sampled() {
+        let picture = "
+            host/python: train#1 0..100, EagerExecute 0..40, train#2 100..200, \
+            EagerExecute 100..140, train#3 200..300, EagerExecute 200..240
+            host/tf_Compute: MatMul:MatMul 5..40, MatMul:MatMul 105..140, MatMul:MatMul 205..240
+            ";
+        let main = ("/home/me/train.py", "main", 40);
+        let log = ("/home/me/train.py", "log", 12);
+        let dumps = ("/usr/lib/python3.12/json/__init__.py", "dumps", 231);
+        let found = with_stacks(&PythonOverhead, picture, 1, &[&[main, log, dumps]]);
+        assert!(found.title.ends_with("60 %, most of it in log (train.py:12)"), "{}", found.title);
+        let line = found.evidence.iter().find(|it| it.text.starts_with("log, ")).unwrap();
+        assert_eq!(line.text, "log, train.py:12: 60.00 µs a step, in dumps");
+        assert!(found.fix.iter().all(|it| it.edit.is_none()), "nothing more has to be captured");
     }
 
     #[test]

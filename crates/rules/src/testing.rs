@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use analyses::Tables;
 use trace::testing::draw;
-use trace::{Dur, FactValue, NumberKey, Time, TraceBuilder, TrackKind};
+use trace::{
+    Dur, FactValue, Frame, NumberKey, Place, Process, StackSample, Strings, Time, TraceBuilder,
+    TrackKind,
+};
 
 use crate::{Finding, Rule, Verdict};
 
@@ -50,4 +53,37 @@ pub fn sampled(rule: &dyn Rule, counter: &str, values: &[f64]) -> Verdict {
         out.counter(track, Time(at * 500), value);
     }
     rule.check(&Tables::new(Arc::new(out.finish())))
+}
+
+/// The finding on a drawing beside which stacks were sampled, every microsecond of the first 300:
+/// of one thread after the other, each given from its outermost frame (file, function, line) on.
+/// Thread 1 drives.
+#[expect(clippy::panic, reason = "for tests")]
+pub fn with_stacks(
+    rule: &dyn Rule,
+    picture: &str,
+    first_thread: i64,
+    stacks: &[&[(&str, &str, u32)]],
+) -> Finding {
+    let mut trace = draw(picture);
+    let mut process = Process { pid: 1, driving_thread: Some(1), ..Process::default() };
+    for (thread, stack) in (first_thread..).zip(stacks) {
+        let mut parent = None;
+        for &(file, function, line) in *stack {
+            let it = &mut process.stacks;
+            let mut text = |it: &str| Strings::add(&mut trace.strings, it);
+            it.frames.push(Frame { file: text(file), function: text(function), first_line: 1 });
+            it.places.push(Place { parent, frame: (it.frames.len() - 1) as u32, line });
+            parent = Some((it.places.len() - 1) as u32);
+        }
+        let place = parent.unwrap_or_default();
+        let sample = |at: i64| StackSample { time: Time(at * 1_000_000), thread, place };
+        process.stacks.samples.extend((0..300).map(sample));
+    }
+    process.stacks.samples.sort_unstable();
+    trace.processes.push(process);
+    match rule.check(&Tables::new(Arc::new(trace))) {
+        Verdict::Found(it) => *it,
+        other => panic!("{} says {other:?}", rule.name()),
+    }
 }

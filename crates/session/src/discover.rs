@@ -39,6 +39,9 @@ impl Run {
             let files = vec![path.to_owned()];
             return Ok(Run { path: path.to_owned(), name: name(path), files, others: Vec::new() });
         }
+        if let Some(files) = files_of_run_folder(path) {
+            return Ok(Run { path: path.to_owned(), name: name(path), files, others: Vec::new() });
+        }
         let mut runs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
         collect(path, 0, &mut runs);
         let mut runs: Vec<(PathBuf, Vec<PathBuf>)> = runs.into_iter().collect();
@@ -56,6 +59,26 @@ impl Run {
             others: runs.map(|it| it.0).collect(),
         })
     }
+}
+
+/// All of what `strobe run` and `strobe attach` wrote is one run: profiles first, as they say
+/// when the trace begins, then what was recorded beside them.
+fn files_of_run_folder(folder: &Path) -> Option<Vec<PathBuf>> {
+    let manifest = fs::read(folder.join("manifest.json")).ok()?;
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).ok()?;
+    manifest.get("schema").and(manifest.get("strobe"))?;
+    let mut profiles: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    collect(folder, 0, &mut profiles);
+    let mut files: Vec<PathBuf> = profiles.into_values().flatten().collect();
+    let mut beside: Vec<PathBuf> =
+        fs::read_dir(folder).ok()?.filter_map(|it| Some(it.ok()?.path())).collect();
+    beside.retain(|it| {
+        let name = it.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+        name.starts_with("python-") && name.ends_with(".jsonl")
+    });
+    beside.sort();
+    files.append(&mut beside);
+    Some(files).filter(|it| !it.is_empty())
 }
 
 fn collect(folder: &Path, depth: usize, runs: &mut BTreeMap<PathBuf, Vec<PathBuf>>) {

@@ -13,8 +13,8 @@ use rayon::prelude::*;
 
 use crate::{
     ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId, Events, Fact,
-    FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, StrId, Strings, Time, Trace,
-    Track, TrackId, TrackKind,
+    FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, Process, StrId, Strings, Time,
+    Trace, Track, TrackId, TrackKind,
 };
 
 /// A row that a source reserved and could not fill.
@@ -48,6 +48,7 @@ pub struct TraceBuilder {
     fact_lookup: HashTable<usize>,
     blobs: Vec<Blob>,
     sources: Vec<Box<dyn ArgSource>>,
+    processes: Vec<Process>,
     notes: Vec<Note>,
 }
 
@@ -180,7 +181,7 @@ impl TraceBuilder {
             Entry::Vacant(it) => {
                 let id = StrId(strings.len() as u32);
                 it.insert(id);
-                strings.push(text)
+                strings.add(text)
             }
         }
     }
@@ -332,6 +333,11 @@ impl TraceBuilder {
         }
     }
 
+    /// What a process said about itself. Its places must name their parents before themselves.
+    pub fn process(&mut self, process: Process) {
+        self.processes.push(process);
+    }
+
     pub fn blob(&mut self, blob: Blob) {
         self.blobs.push(blob);
     }
@@ -421,6 +427,7 @@ impl TraceBuilder {
             facts: self.facts,
             blobs: self.blobs,
             args: Args { at: self.args_at, from: args_from, sources: self.sources },
+            processes: self.processes,
             notes: self.notes,
         };
         trace.events.kind = classify(&trace);

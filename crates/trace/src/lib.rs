@@ -13,11 +13,13 @@
 
 mod build;
 mod op;
+mod process;
 pub mod testing;
 mod time;
 
 pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
 pub use op::{OpFamily, OpKind, OpName};
+pub use process::{Frame, Place, Process, StackSample, Stacks, StepCount, Window};
 pub use time::{Dur, Time};
 
 use std::fmt;
@@ -46,6 +48,8 @@ pub struct Trace {
     /// Embedded files, as compiled programs, left in the source's bytes.
     pub blobs: Vec<Blob>,
     pub args: Args,
+    /// What processes said about themselves.
+    pub processes: Vec<Process>,
     /// What the sources had to skip or guess.
     pub notes: Vec<Note>,
 }
@@ -104,7 +108,8 @@ impl Strings {
         (0..self.ends.len() as u32).map(|it| (StrId(it), self.get(StrId(it))))
     }
 
-    fn push(&mut self, text: &str) -> StrId {
+    /// Another text, even where it is there already: the builder looks first.
+    pub fn add(&mut self, text: &str) -> StrId {
         self.text.push_str(text);
         self.ends.push(self.text.len());
         StrId((self.ends.len() - 1) as u32)

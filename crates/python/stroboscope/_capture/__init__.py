@@ -166,7 +166,7 @@ class Engine:
         it = self.candidates[chosen]
         self.key = chosen
         self.began.clear()
-        self.log.write("step-key", it.starts[0], it.kind, it.name)
+        self.log.write("step-key", it.starts[0], it.kind, it.name, threading.get_native_id())
         self.durations = [b - a for a, b in zip(it.starts, it.starts[1:])]
         for n, start in enumerate(it.starts):
             self.log.step(start, self.count + n + 1)
@@ -222,7 +222,7 @@ class Engine:
             if state == "warming":
                 self._warm(now)
             else:
-                self._watch(now)
+                self._watch(now, duration)
 
     def _warm(self, now: int) -> None:
         if not self.settings.capture or self.user_profiles:
@@ -236,11 +236,14 @@ class Engine:
         if ready:
             self._open(reason, now)
 
-    def _watch(self, now: int) -> None:
+    def _watch(self, now: int, duration: int) -> None:
         """After a window: was it of the pace that the run keeps?"""
         if self.settings.warmup is not None or self.settings.steps is not None:
             return
         after = self.durations
+        if self.pace_before and duration > steps.PAUSE * steps.median(self.pace_before):
+            self.windows = MOST_WINDOWS
+            return
         if len(after) < 10 or sum(after) < 2_000_000_000 or len(after) % 10:
             return
         before = self.pace_before

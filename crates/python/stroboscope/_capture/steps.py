@@ -66,9 +66,13 @@ def choose(candidates: dict[Hashable, Candidate]) -> Optional[Hashable]:
     return best if it.calls >= FEWEST_CALLS else None
 
 
-# Two neighbouring stretches of steps whose medians differ by less are taken as the same pace; a
-# busy machine moves single steps by more, seldom medians.
+# Two neighbouring stretches of steps whose medians differ by less are taken as the same pace. A
+# busy machine moves single steps by more, medians seldom.
 SAME_PACE = 1.25
+SAME_PACE_OF_FEW = 1.5
+FEW = 3
+# A pause of so many steps ends a phase: what comes after it is another loop, or another part of it.
+PAUSE = 5
 # With fewer than this behind it a run of short steps has not filled its buffers.
 FEWEST_NS = 500_000_000
 ENOUGH_STEPS = 30
@@ -85,7 +89,8 @@ def median(values: list[int]) -> int:
 
 def same_pace(a: list[int], b: list[int]) -> bool:
     low, high = sorted((median(a), median(b)))
-    return high <= max(low, 1) * SAME_PACE
+    few = min(len(a), len(b)) < FEW
+    return high <= max(low, 1) * (SAME_PACE_OF_FEW if few else SAME_PACE)
 
 
 def steady(durations: list[int]) -> Optional[str]:

@@ -1,0 +1,52 @@
+//! Lines of Python for findings: which function was busiest, and how to say where.
+
+use std::collections::BTreeMap;
+
+use analyses::python_line::PythonLine;
+use trace::Dur;
+
+/// A function and its lines, the busiest first.
+#[derive(Debug, PartialEq)]
+pub struct Busiest<'a> {
+    pub function: &'a str,
+    pub file: &'a str,
+    /// Of the samples of this activity.
+    pub share: f64,
+    /// Rows of the table; at least one.
+    pub lines: Vec<usize>,
+}
+
+/// With fewer samples a function may be named by chance.
+const FEWEST_SAMPLES: i64 = 5;
+
+/// The function that held most of an activity, as far as samples can tell.
+pub fn busiest<'a>(rows: &'a [PythonLine], activity: &str) -> Option<Busiest<'a>> {
+    let mut functions: BTreeMap<(&str, &str), (i64, Vec<usize>)> = BTreeMap::new();
+    let mut all = 0;
+    for (at, row) in rows.iter().enumerate().filter(|it| it.1.activity == activity) {
+        let sum = functions.entry((&row.file, &row.function)).or_default();
+        sum.0 += row.samples;
+        sum.1.push(at);
+        all += row.samples;
+    }
+    if all < FEWEST_SAMPLES {
+        return None;
+    }
+    let ((file, function), (samples, lines)) = functions.into_iter().max_by_key(|it| it.1.0)?;
+    Some(Busiest { function, file, share: samples as f64 / all as f64, lines })
+}
+
+/// The path before it is the user's own business.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// `log, train.py:12: 60.0 ms a step, in dumps`.
+pub fn line_in_words(row: &PythonLine) -> String {
+    let time = match row.per_step_ps {
+        Some(it) => format!("{} a step", Dur(it)),
+        None => format!("{} samples", row.samples),
+    };
+    let inside = row.inside.as_ref().map(|it| format!(", in {it}")).unwrap_or_default();
+    format!("{}, {}:{}: {time}{inside}", row.function, file_name(&row.file), row.line)
+}

@@ -1,0 +1,213 @@
+//! Reads what a Python process said about itself: `python-PID.jsonl` of a run folder.
+//!
+//! | theirs                       | ours                                    |
+//! |------------------------------|-----------------------------------------|
+//! | `frame`, `node`, `sample`    | [`Stacks`] of the process               |
+//! | `step`, `step-key`           | its [`StepCount`]s                      |
+//! | `said` `window-start`, …     | its [`Window`]s                         |
+//! | `examples`                   | examples in a step, the last one said   |
+//!
+//! Not read: what else was said, which is for people and stands in the manifest too.
+
+use hashbrown::HashMap;
+use serde_json::Value;
+use trace::{
+    Frame, NoteKind, Place, Process, StackSample, Stacks, StepCount, Time, TraceBuilder, Window,
+};
+
+use crate::{Input, Source, SourceError};
+
+#[derive(Debug)]
+pub struct Python;
+
+/// How such a file begins, without spaces.
+const MAGIC: &[u8] = b"{\"strobe\":\"python\"";
+
+impl Source for Python {
+    fn name(&self) -> &'static str {
+        "python"
+    }
+
+    fn sniff(&self, head: &[u8]) -> bool {
+        let plain = head.iter().filter(|it| !it.is_ascii_whitespace());
+        plain.take(MAGIC.len()).eq(MAGIC)
+    }
+
+    fn read(&self, input: &Input<'_>, out: &mut TraceBuilder) -> Result<(), SourceError> {
+        let bytes = (*input.bytes).as_ref();
+        let mut reader = Reader::default();
+        let mut lines = bytes.split(|&it| it == b'\n').enumerate().peekable();
+        while let Some((at, line)) = lines.next() {
+            if line.is_empty() {
+                continue;
+            }
+            let understood = serde_json::from_slice(line)
+                .ok()
+                .and_then(|it: Value| if at == 0 { reader.header(&it) } else { reader.record(&it, out) });
+            if understood.is_none() {
+                // The process was killed in the middle of a line.
+                let cut = lines.peek().is_none();
+                let kind = if cut { NoteKind::Truncated } else { NoteKind::Malformed };
+                let path = input.path.display();
+                out.note(kind, || format!("line {} of {path}", at + 1));
+            }
+        }
+        reader.process.stacks.samples.sort_unstable();
+        reader.process.steps.sort_by_key(|it| (it.time, it.count));
+        out.process(reader.process);
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    process: Process,
+    /// Their numbers of frames and places, which a damaged file may miss some of.
+    frames: HashMap<i64, u32>,
+    places: HashMap<i64, u32>,
+    anew: bool,
+}
+
+impl Reader {
+    fn header(&mut self, header: &Value) -> Option<()> {
+        self.process.pid = header["pid"].as_i64()?;
+        self.process.driving_thread = header["thread"].as_i64();
+        Some(())
+    }
+
+    fn record(&mut self, record: &Value, out: &mut TraceBuilder) -> Option<()> {
+        let number = |at: usize| record[at].as_i64();
+        let stacks: &mut Stacks = &mut self.process.stacks;
+        match record[0].as_str()? {
+            "frame" => {
+                let first_line = u32::try_from(number(4)?).ok()?;
+                let (file, function) = (record[2].as_str()?, record[3].as_str()?);
+                let frame = Frame { file: out.text(file), function: out.text(function), first_line };
+                self.frames.insert(number(1)?, stacks.frames.len() as u32);
+                stacks.frames.push(frame);
+            }
+            "node" => {
+                // Only what was said before: so that no place is its own ancestor.
+                let parent = match &record[2] {
+                    Value::Null => None,
+                    parent => Some(*self.places.get(&parent.as_i64()?)?),
+                };
+                let frame = *self.frames.get(&number(3)?)?;
+                let line = u32::try_from(number(4)?).ok()?;
+                self.places.insert(number(1)?, stacks.places.len() as u32);
+                stacks.places.push(Place { parent, frame, line });
+            }
+            "sample" => {
+                let place = *self.places.get(&number(3)?)?;
+                let time = time(number(1)?, out)?;
+                stacks.samples.push(StackSample { time, thread: number(2)?, place });
+            }
+            "step" => {
+                let anew = std::mem::take(&mut self.anew);
+                let step = StepCount { time: time(number(1)?, out)?, count: number(2)?, anew };
+                self.process.steps.push(step);
+            }
+            "step-key" => {
+                self.anew = true;
+                self.process.driving_thread = number(4).or(self.process.driving_thread);
+            }
+            "examples" => self.process.examples = Some(number(1)?),
+            "said" => {
+                let windows = &mut self.process.windows;
+                let open = windows.last_mut().filter(|it| it.until.is_none());
+                match (record[2].as_str()?, open) {
+                    ("window-start", _) => {
+                        windows.push(Window { start: time(number(1)?, out)?, end: None, until: None });
+                    }
+                    ("window-end", Some(it)) => it.end = Some(time(number(1)?, out)?),
+                    ("saved" | "failed", Some(it)) => it.until = Some(time(number(1)?, out)?),
+                    _ => (),
+                }
+            }
+            // A later version may say more.
+            _ => (),
+        }
+        Some(())
+    }
+}
+
+/// Where a moment of the wall clock lies in the trace. The first file that has one sets the zero.
+fn time(unix_ns: i64, out: &mut TraceBuilder) -> Option<Time> {
+    let origin = out.origin_unix_ns().unwrap_or_else(|| {
+        out.set_origin_unix_ns(unix_ns);
+        unix_ns
+    });
+    unix_ns.checked_sub(origin)?.checked_mul(1000).map(Time)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use trace::{Trace, TraceBuilder};
+
+    use super::Python;
+    use crate::{Input, Source};
+
+    const LOG: &str = r#"{"strobe": "python", "version": 1, "host": "box", "pid": 7, "thread": 7}
+["frame", 0, "/home/me/train.py", "main", 3]
+["frame", 1, "/home/me/train.py", "load", 12]
+["node", 0, null, 0, 5]
+["node", 1, 0, 1, 14]
+["step-key", 1000, "function", "train_step", 9]
+["step", 1000, 1]
+["step", 3000, 2]
+["said", 3500, "window-start", "steady"]
+["sample", 4000, 9, 1]
+["said", 5000, "window-end", "10 steps"]
+["said", 6000, "saved", "0.1 s"]
+["examples", 64]
+"#;
+
+    fn read(text: &[u8]) -> Trace {
+        let mut out = TraceBuilder::new();
+        let input = Input { bytes: Arc::new(text.to_vec()), path: Path::new("python-7.jsonl") };
+        assert!(Python.sniff(text), "its own file");
+        Python.read(&input, &mut out).unwrap();
+        out.finish()
+    }
+
+    #[test]
+    fn stacks_steps_and_windows() {
+        let trace = read(LOG.as_bytes());
+        let process = &trace.processes[0];
+        assert_eq!((process.pid, process.driving_thread, process.examples), (7, Some(9), Some(64)));
+        let starts: Vec<(i64, i64, bool)> =
+            process.steps.iter().map(|it| (it.time.0, it.count, it.anew)).collect();
+        assert_eq!(starts, [(0, 1, true), (2_000_000, 2, false)]);
+        let window = process.windows[0];
+        assert_eq!((window.start.0, window.end.unwrap().0), (2_500_000, 4_000_000));
+        let stacks = &process.stacks;
+        let stack: Vec<(&str, u32)> = stacks
+            .stack(stacks.samples[0].place)
+            .map(|(frame, line)| (trace.text(frame.function), line))
+            .collect();
+        assert_eq!(stack, [("load", 14), ("main", 5)]);
+        assert_eq!(trace.notes, []);
+    }
+
+    #[test]
+    fn every_prefix_is_read_and_what_is_cut_off_is_counted() {
+        for n in super::MAGIC.len() + 1..LOG.len() {
+            let trace = read(&LOG.as_bytes()[..n]);
+            let whole = LOG.as_bytes()[n - 1] == b'\n' || LOG.as_bytes()[n] == b'\n';
+            assert_eq!(trace.notes.is_empty(), whole, "{:?}", &LOG[..n]);
+        }
+    }
+
+    #[test]
+    fn a_place_that_names_a_later_one_is_damage() {
+        let text = LOG.replace("[\"node\", 0, null, 0, 5]", "[\"node\", 0, 1, 0, 5]");
+        let trace = read(text.as_bytes());
+        assert_eq!(trace.processes[0].stacks.places, []);
+        assert_eq!(trace.notes[0].kind.name(), "malformed");
+        // The place, the one below it, and the sample.
+        assert_eq!(trace.notes[0].count, 3);
+    }
+}
