@@ -1,0 +1,48 @@
+"""A small training loop for scripts that misbehave in one way each."""
+
+import time
+
+import numpy as np
+
+
+def tensorflow_step():
+    import tensorflow as tf
+
+    x = tf.constant(np.ones((256, 256), "float32"))
+    w = tf.Variable(np.full((256, 256), 0.01, "float32"))
+
+    @tf.function
+    def train_step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(x @ w))
+        w.assign_sub(0.01 * tape.gradient(loss, w))
+        return loss
+
+    return lambda: float(train_step(x))
+
+
+def jax_step():
+    import jax
+    import jax.numpy as jnp
+
+    state = [jnp.full((256, 256), 0.01)]
+    x = jnp.ones((256, 256))
+
+    @jax.jit
+    def train_step(w, x):
+        return w - 0.01 * jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+
+    def step():
+        state[0] = train_step(state[0], x)
+        return float(state[0][0, 0])
+
+    return step
+
+
+def train(step, steps, pause=0.02, at=None):
+    """Runs steps; `at` maps a step's number to something to do before it."""
+    for n in range(steps):
+        if at and n in at:
+            at[n]()
+        step()
+        time.sleep(pause)
