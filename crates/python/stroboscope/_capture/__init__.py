@@ -426,41 +426,100 @@ def _is_the_program() -> bool:
     return parent is None or parent() is None
 
 
-_engine: Optional[Engine] = None
+class Relay:
+    """Who is told of calls now. Functions are wrapped once; who listens may change."""
+
+    def __init__(self) -> None:
+        self.stop()
+
+    def listen(self, engine: Engine) -> None:
+        self.engine: Optional[Engine] = engine
+        self.begins = engine.begins
+        self.ends = engine.ends
+        self.batch = engine.batch
+        self.yields_to_user = engine.yields_to_user
+        self.user_is_done = engine.user_is_done
+
+    def stop(self) -> None:
+        self.engine = None
+        self.begins = self.ends = self.batch = _nothing
+        self.yields_to_user = self.user_is_done = _nothing
+
+
+def _nothing(*_: Any) -> None:
+    pass
+
+
+relay = Relay()
+_watched: dict[str, Any] = {}
+
+
+def watch(name: str) -> None:
+    """Tells whoever listens of the calls of a framework that is imported."""
+    engine = relay.engine
+    framework = _watched.get(name)
+    missing: list[str] = []
+    if framework is None:
+        framework = FRAMEWORKS[name](sys.modules[name])
+        missing = framework.watch(relay)
+        _watched[name] = framework
+    if engine is not None:
+        engine.frameworks[name] = framework
+        engine.log.write("framework", name, framework.version)
+        if missing:
+            engine.log.said("not-watched", "%s: %s" % (name, "; ".join(missing)))
+
+
+def begin(folder: str, settings: Settings) -> Engine:
+    """Starts to watch this process."""
+    engine = Engine(folder, settings)
+    relay.listen(engine)
+    atexit.register(engine.exiting)
+    _before_leaving()
+    engine.start_minding()
+    return engine
+
+
+def end(engine: Engine) -> None:
+    """Closes the window if one is open; nobody listens any more."""
+    engine.exiting()
+    engine.dead = True
+    atexit.unregister(engine.exiting)
+    if relay.engine is engine:
+        relay.stop()
 
 
 def framework_imported(name: str) -> None:
     """Called by the hook when a framework's import has ended."""
-    engine = _the_engine()
-    framework = FRAMEWORKS[name](sys.modules[name])
-    missing = framework.watch(engine)
-    engine.frameworks[name] = framework
-    engine.log.write("framework", name, framework.version)
-    if missing:
-        engine.log.said("not-watched", "%s: %s" % (name, "; ".join(missing)))
-
-
-def _the_engine() -> Engine:
-    global _engine
-    if _engine is None:
+    if relay.engine is None:
         folder = os.environ["STROBE_RUN_FOLDER"]
         with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "settings.json")) as file:
             settings = Settings(json.load(file))
-        _engine = engine = Engine(folder, settings)
-        atexit.register(engine.exiting)
-        _before_leaving(engine)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=engine.forked)
-        engine.start_minding()
-    return _engine
+        begin(folder, settings)
+    watch(name)
 
 
-def _before_leaving(engine: Engine) -> None:
-    """Programs that leave by `os._exit` run no exit handlers."""
-    leave = os._exit
+_leaves: Optional[Callable[[int], Any]] = None
+
+
+def _before_leaving() -> None:
+    """Programs that leave by `os._exit` run no exit handlers; forked ones are not watched."""
+    global _leaves
+    if _leaves is not None:
+        return
+    leave = _leaves = os._exit
 
     def leave_after_saving(status: int) -> None:
-        engine.exiting()
+        if relay.engine is not None:
+            relay.engine.exiting()
         leave(status)
 
     os._exit = leave_after_saving  # type: ignore[assignment]
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forked)
+
+
+def _forked() -> None:
+    if relay.engine is not None:
+        relay.engine.forked()
+    relay.stop()

@@ -1,0 +1,179 @@
+"""Captures from inside a program: `profile`, `step` and the Keras callback."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Optional, Type, Union
+
+from . import _capture
+
+if TYPE_CHECKING:
+    from . import Run
+
+_FRAMEWORKS = ("tensorflow", "jax", "torch")
+
+
+class profile:
+    """Captures a few steady steps of the training loop inside a `with` block.
+
+    Steps are found as `strobe run` finds them; `stroboscope.step()` at the beginning of each says
+    it outright. The window opens once steps are steady, and closes after `steps` of them.
+
+    >>> with stroboscope.profile() as capture:      # doctest: +SKIP
+    ...     model.fit(dataset, epochs=1)
+    >>> capture.load().findings                     # doctest: +SKIP
+
+    Import the framework before. The block's own errors pass through unchanged, and errors in here
+    never stop the training.
+    """
+
+    def __init__(
+        self,
+        out: Union[str, "os.PathLike[str]", None] = None,
+        *,
+        steps: Optional[int] = None,
+        warmup: Optional[int] = None,
+        stacks: bool = True,
+        max_seconds: float = 30.0,
+    ) -> None:
+        self._out = None if out is None else os.fspath(out)
+        self._settings = _capture.Settings(
+            {"steps": steps, "warmup": warmup, "stacks": stacks, "max_seconds": max_seconds}
+        )
+        self._engine: Optional[_capture.Engine] = None
+        #: The run folder, once the block was entered.
+        self.folder: str = ""
+
+    def __enter__(self) -> "profile":
+        if _capture.relay.engine is not None or _hooked() is not None:
+            raise RuntimeError("this process is being captured already")
+        imported = [it for it in _FRAMEWORKS if it in sys.modules]
+        if not imported:
+            raise RuntimeError("import TensorFlow, JAX or PyTorch before profiling")
+        self.folder = _new_folder(self._out)
+        self._manifest: dict[str, Any] = _manifest()
+        self._write_manifest()
+        self._engine = _capture.begin(self.folder, self._settings)
+        for name in imported:
+            _capture.watch(name)
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        if self._engine is not None:
+            _capture.end(self._engine)
+            self._manifest["ended_unix_ns"] = time.time_ns()
+            self._write_manifest()
+
+    def load(self) -> "Run":
+        """Opens what was captured."""
+        from . import load
+
+        return load(self.folder)
+
+    def _write_manifest(self) -> None:
+        path = os.path.join(self.folder, "manifest.json")
+        with open(path + ".part", "w") as out:
+            json.dump(self._manifest, out, indent=2)
+        os.replace(path + ".part", path)
+
+
+def step(name: str = "step") -> None:
+    """Says that a step begins here. Without a capture it does nothing, at no cost to speak of."""
+    module = _hooked() or _capture
+    engine = module.relay.engine
+    if engine is not None:
+        engine.begins(_first_framework(engine), "step", name, name)
+
+
+def _first_framework(engine: Any) -> str:
+    return next(iter(engine.frameworks), "")
+
+
+def _hooked() -> Any:
+    """The part that `strobe run` has put in front of this program, if it has."""
+    return sys.modules.get("_stroboscope_capture")
+
+
+def _new_folder(out: Optional[str]) -> str:
+    if out is not None:
+        os.makedirs(out, exist_ok=True)
+        if os.listdir(out):
+            raise FileExistsError("this folder is not empty, and a run needs one of its own: %s" % out)
+        return os.path.abspath(out)
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H-%M-%S")
+    runs = os.path.join(state, "stroboscope", "runs")
+    os.makedirs(runs, exist_ok=True)
+    for n in range(1, 1000):
+        folder = os.path.join(runs, "%s-profile%s" % (now, "" if n == 1 else "-%d" % n))
+        try:
+            os.mkdir(folder)
+            return folder
+        except FileExistsError:
+            continue
+    raise FileExistsError("too many runs of this second: %s" % runs)
+
+
+def _manifest() -> dict[str, Any]:
+    from . import __version__
+
+    return {
+        "schema": 1,
+        "kind": "profile",
+        "strobe": __version__,
+        "started_unix_ns": time.time_ns(),
+        "machine": {"os": sys.platform, "arch": platform.machine(), "cores": os.cpu_count()},
+    }
+
+
+def keras_callback(**options: Any) -> Any:
+    """A Keras callback that captures a few steady batches of `fit`, `evaluate` or `predict`.
+
+    >>> model.fit(dataset, callbacks=[stroboscope.keras_callback()])    # doctest: +SKIP
+
+    Takes what `profile` takes. Afterwards the callback's `capture.load()` opens what was captured.
+    """
+    keras: Any = sys.modules.get("keras")
+    if keras is None and "tensorflow" in sys.modules:
+        keras = sys.modules["tensorflow"].keras
+    if keras is None:
+        raise RuntimeError("import keras before")
+
+    class Callback(keras.callbacks.Callback):  # type: ignore[misc]
+        """Opens a capture around the loop, and says where each batch begins."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.capture = profile(**options)
+            # An evaluation inside of `fit` begins and ends within it.
+            self._loops = 0
+
+        def _begin(self, logs: Any = None) -> None:
+            self._loops += 1
+            if self._loops == 1 and _hooked() is None:
+                self.capture.__enter__()
+
+        def _end(self, logs: Any = None) -> None:
+            self._loops -= 1
+            if self._loops == 0 and _hooked() is None:
+                self.capture.__exit__(None, None, None)
+
+        def _batch(self, batch: Any, logs: Any = None) -> None:
+            step("batch")
+
+        on_train_begin = on_test_begin = on_predict_begin = _begin
+        on_train_end = on_test_end = on_predict_end = _end
+        on_train_batch_begin = on_predict_batch_begin = _batch
+
+    return Callback()
