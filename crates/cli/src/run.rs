@@ -6,10 +6,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use analyses::run_step::{Overhead, RunStep};
 use capture::{Ended, LaunchError, Manifest, ProcessLog, Settings};
 use session::Session;
+use trace::Dur;
 
-use crate::output::{Format, Output};
+use crate::output::{Format, Output, wrap};
 use crate::report;
 
 /// Start a training command with no code change, capture a few steady steps, report
@@ -141,9 +143,36 @@ fn conclude(args: &Args, folder: &Path, processes: &[ProcessLog]) -> anyhow::Res
         None => report::print(&summary, args.format, &mut out)?,
     }
     if args.format == Format::Text || args.report.is_some() {
-        writeln!(out, "\n Kept: strobe report {}", folder.display())?;
+        writeln!(out)?;
+        if let Some(line) = what_it_cost(&session, processes) {
+            write!(out, "{}", wrap(&line, out.width, " "))?;
+        }
+        writeln!(out, " Kept: strobe report {}", folder.display())?;
     }
     Ok(out.flush()?)
+}
+
+/// What profiling did to the steps it saw, against those around them.
+fn what_it_cost(session: &Session, processes: &[ProcessLog]) -> Option<String> {
+    let timed: i64 = processes.iter().map(|it| it.n_steps).sum();
+    let mut line = format!("Profiled: {} of {timed} steps", profiled_steps(session));
+    match Overhead::of(session.tables()) {
+        Some(it) => {
+            let more = (it.on_ps - it.off_ps) as f64 / it.off_ps.max(1) as f64 * 100.0;
+            line += &format!(
+                "; {} with the profiler on, {} without ({more:+.1} %)",
+                Dur(it.on_ps),
+                Dur(it.off_ps)
+            );
+        }
+        None => line += "; too few steps around them to say what profiling cost",
+    }
+    (timed > 0).then_some(line)
+}
+
+fn profiled_steps(session: &Session) -> i64 {
+    let rows = session.tables().get::<RunStep>();
+    rows.iter().filter(|it| it.profiled != "no").map(|it| it.steps).sum()
 }
 
 /// Why there is no profile to report on.

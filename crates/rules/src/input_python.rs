@@ -93,7 +93,7 @@ mod tests {
         let load = ("/home/me/data.py", "load", 14);
         let found = with_stacks(&InputPython, PIPELINE, 0, &[&[input, load]]);
         assert!(found.title.ends_with("takes 74.00 µs a step, in load (data.py:14)"), "{}", found.title);
-        assert!(found.evidence.iter().any(|it| it.text.starts_with("load, data.py:14: ")));
+        assert!(found.evidence.iter().any(|it| it.text.starts_with("line 14 of data.py, in load: ")));
     }
 
     #[test]

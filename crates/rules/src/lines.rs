@@ -41,12 +41,12 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// `log, train.py:12: 60.0 ms a step, in dumps`.
+/// `line 12 of train.py, in log: 60.0 ms a step, calling dumps`.
 pub fn line_in_words(row: &PythonLine) -> String {
     let time = match row.per_step_ps {
         Some(it) => format!("{} a step", Dur(it)),
         None => format!("{} samples", row.samples),
     };
-    let inside = row.inside.as_ref().map(|it| format!(", in {it}")).unwrap_or_default();
-    format!("{}, {}:{}: {time}{inside}", row.function, file_name(&row.file), row.line)
+    let calling = row.inside.as_ref().map(|it| format!(", calling {it}")).unwrap_or_default();
+    format!("line {} of {}, in {}: {time}{calling}", row.line, file_name(&row.file), row.function)
 }

@@ -189,8 +189,8 @@ mod tests {
         let dumps = ("/usr/lib/python3.12/json/__init__.py", "dumps", 231);
         let found = with_stacks(&PythonOverhead, picture, 1, &[&[main, log, dumps]]);
         assert!(found.title.ends_with("60 %, most of it in log (train.py:12)"), "{}", found.title);
-        let line = found.evidence.iter().find(|it| it.text.starts_with("log, ")).unwrap();
-        assert_eq!(line.text, "log, train.py:12: 60.00 µs a step, in dumps");
+        let line = found.evidence.iter().find(|it| it.text.starts_with("line ")).unwrap();
+        assert_eq!(line.text, "line 12 of train.py, in log: 60.00 µs a step, calling dumps");
         assert!(found.fix.iter().all(|it| it.edit.is_none()), "nothing more has to be captured");
     }
 

@@ -58,9 +58,22 @@ def _around(
     return call
 
 
-def _code_of(function: Any, otherwise: Any) -> tuple[Hashable, str]:
+def _innermost(function: Any) -> Any:
+    """What a function was before anybody wrapped it."""
+    for _ in range(16):
+        for name in ("__wrapped__", "func", "__func__"):
+            inner = getattr(function, name, None)
+            if callable(inner):
+                function = inner
+                break
+        else:
+            break
+    return function
+
+
+def _identity(function: Any, otherwise: Any) -> tuple[Hashable, str]:
     """The same for a function that is wrapped anew at every step."""
-    function = getattr(function, "__wrapped__", function)
+    function = _innermost(function)
     code = getattr(function, "__code__", None)
     name = getattr(function, "__name__", None) or type(function).__name__
     return (code if code is not None else id(otherwise)), str(name)
@@ -89,7 +102,7 @@ class TensorFlow:
         from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
         def identify(args: tuple[Any, ...]) -> tuple[Hashable, str]:
-            return _code_of(getattr(args[0], "_python_function", None), args[0])
+            return _identity(getattr(args[0], "_python_function", None), args[0])
 
         function = polymorphic_function.Function
         function.__call__ = _around(function.__call__, watcher, self.name, "function", identify)
@@ -173,10 +186,16 @@ class Jax:
         from jax._src import pjit
 
         make = pjit._cpp_pjit
+        its_own = os.path.dirname(os.path.dirname(os.path.abspath(pjit.__file__))) + os.sep
 
         @functools.wraps(make)
         def watched(fun: Any, *args: Any, **kwargs: Any) -> Any:
-            return Jitted(make(fun, *args, **kwargs), watcher)
+            jitted = make(fun, *args, **kwargs)
+            code = getattr(_innermost(fun), "__code__", None)
+            # Many of JAX's own functions are compiled too, some on first use.
+            if code is not None and code.co_filename.startswith(its_own):
+                return jitted
+            return Jitted(jitted, watcher)
 
         pjit._cpp_pjit = watched
 
@@ -237,7 +256,7 @@ class Jitted:
         set_ = object.__setattr__
         set_(self, "_jitted", jitted)
         set_(self, "_watcher", watcher)
-        set_(self, "_identity", _code_of(jitted, jitted))
+        set_(self, "_identity", _identity(jitted, jitted))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if getattr(_thread, "inside", False):
