@@ -1,0 +1,99 @@
+//! Makes the folder that a capture is written to.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Creates the folder of one run: `out`, or one named by the time and `name` in the user's state
+/// folder. One that holds anything already is refused, so that no two captures are mixed.
+pub fn new_run_folder(out: Option<&Path>, name: &str) -> io::Result<PathBuf> {
+    let folder = match out {
+        Some(out) => out.to_owned(),
+        None => runs_folder()?.join(format!("{}-{name}", time_name(SystemTime::now(), '-'))),
+    };
+    std::fs::create_dir_all(&folder).map_err(|error| at(&error, &folder))?;
+    if std::fs::read_dir(&folder).map_err(|error| at(&error, &folder))?.next().is_some() {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!(
+                "the run folder is not empty\n  hint: name another with --out\n  path: {}",
+                folder.display()
+            ),
+        ));
+    }
+    Ok(folder)
+}
+
+/// `$XDG_STATE_HOME/stroboscope/runs`, by default below `~/.local/state`.
+fn runs_folder() -> io::Result<PathBuf> {
+    // The specification asks to ignore relative paths.
+    let absolute = |name: &str| {
+        std::env::var_os(name).map(PathBuf::from).filter(|it: &PathBuf| it.is_absolute())
+    };
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|it| it.join(".local/state")))
+        .map(|it| it.join("stroboscope/runs"))
+        .ok_or_else(|| {
+            io::Error::other(
+                "neither XDG_STATE_HOME nor HOME is set\n  hint: name a folder with --out",
+            )
+        })
+}
+
+fn at(error: &io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("{error}\n  path: {}", path.display()))
+}
+
+/// A time (UTC) as a name: `2026_11_15_20_30_23` as profilers name runs, or with another mark.
+pub(crate) fn time_name(time: SystemTime, mark: char) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
+    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+    // Civil from days, after Howard Hinnant: years begin in March, so leap days come last.
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..10 => (era * 400 + year, month + 3),
+        _ => (era * 400 + year + 1, month - 9),
+    };
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    [year, month, day, hour, minute, second]
+        .map(|it| format!("{it:02}"))
+        .join(mark.encode_utf8(&mut [0; 4]))
+}
+
+/// Unix time in nanoseconds.
+pub fn unix_ns(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::{new_run_folder, time_name};
+
+    #[test]
+    fn times_are_names() {
+        let at = |seconds| time_name(UNIX_EPOCH + Duration::from_secs(seconds), '_');
+        assert_eq!(at(0), "1970_01_01_00_00_00");
+        assert_eq!(at(951_782_400), "2000_02_29_00_00_00");
+        assert_eq!(at(1_794_774_623), "2026_11_15_20_30_23");
+        assert_eq!(at(4_102_444_799), "2099_12_31_23_59_59");
+    }
+
+    #[test]
+    fn a_used_folder_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("a/run");
+        assert_eq!(new_run_folder(Some(&run), "attach").unwrap(), run);
+        assert_eq!(new_run_folder(Some(&run), "attach").unwrap(), run, "it is still empty");
+        std::fs::write(run.join("manifest.json"), "{}").unwrap();
+        let error = new_run_folder(Some(&run), "attach").unwrap_err();
+        assert!(error.to_string().starts_with("the run folder is not empty"), "{error}");
+        assert!(new_run_folder(Some(&run.join("manifest.json")), "attach").is_err());
+    }
+}
