@@ -3,4 +3,5 @@
 //! What lies in that folder is described in `docs/run-folder.md`.
 
 pub mod folder;
+pub mod pid;
 pub mod remote;
