@@ -198,6 +198,12 @@ impl TraceBuilder {
         })
     }
 
+    /// Whether [`TraceBuilder::track`] has made this one already.
+    pub fn has_track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> bool {
+        let name = self.text(name);
+        self.track_lookup.contains_key(&(parent, kind, name))
+    }
+
     /// Another track even where one of this name exists: two threads may share a name.
     pub fn new_track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> TrackId {
         let name = self.text(name);
