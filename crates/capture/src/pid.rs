@@ -55,12 +55,14 @@ pub struct Sampled {
     pub ended_early: Option<String>,
 }
 
-/// A line of Python.
+/// A line of the user's code, or of a library where none of the user's called it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub function: String,
     pub file: String,
     pub line: i32,
+    /// The library's function that it was in, where it was in one.
+    pub inside: Option<String>,
     /// Samples of the main thread that were here.
     pub samples: u64,
 }
@@ -68,7 +70,10 @@ pub struct Place {
 /// Why a process could not be sampled.
 #[derive(Debug, thiserror::Error)]
 pub enum PidError {
-    #[error("there is no process {pid}\n  hint: pgrep -af python lists those that may be meant")]
+    #[error(
+        "there is no process {pid}\n  hint: pgrep -af python lists those that may be meant{}",
+        port_hint(*pid)
+    )]
     NoProcess { pid: u32 },
     #[error("this system does not allow reading the memory of process {pid}: {why}\n  hint: {fix}")]
     Denied { pid: u32, why: String, fix: String },
@@ -76,6 +81,13 @@ pub enum PidError {
     NoPython { pid: u32, name: String, why: String, children: Vec<u32> },
     #[error("the samples could not be written: {source}\n  path: {}", path.display())]
     Write { path: PathBuf, source: io::Error },
+}
+
+fn port_hint(pid: u32) -> String {
+    match u16::try_from(pid) {
+        Ok(port) => format!("; a port of this machine is written :{port}"),
+        Err(_) => String::new(),
+    }
 }
 
 fn children_hint(children: &[u32]) -> String {

@@ -321,7 +321,9 @@ impl Take<'_> {
         loop {
             // Only the first request can be in time for the common start.
             let start = self.common_start_unix_ns.filter(|_| retry.attempts == 1);
-            (self.say)(server, Said::Recording { common_start: start.is_some() });
+            if retry.attempts == 1 {
+                (self.say)(server, Said::Recording { common_start: start.is_some() });
+            }
             let error = match self.once(server, connection.take(), start).await {
                 Ok((file, bytes)) => {
                     let attempts = retry.attempts;

@@ -1,7 +1,7 @@
 //! Writes stacks so that what they have in common is written once: functions, and places in a
 //! tree of calls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
@@ -17,10 +17,18 @@ pub struct Stacks {
     nodes: HashMap<(Option<usize>, usize, i32), usize>,
     /// For each frame its file and function.
     names: Vec<(String, String)>,
-    /// For each node its frame and line, and how often the main thread was there.
-    places: Vec<(usize, i32, u64)>,
+    places: Vec<Node>,
     /// Written so far.
     pub bytes: u64,
+}
+
+#[derive(Debug)]
+struct Node {
+    caller: Option<usize>,
+    frame: usize,
+    line: i32,
+    /// Samples of the main thread that were in it, and in nothing that it called.
+    samples: u64,
 }
 
 impl Stacks {
@@ -71,7 +79,7 @@ impl Stacks {
             // A thread without Python frames is in nobody's code that could be named.
             let Some(node) = node else { continue };
             if thread.is_main {
-                self.places[node].2 += 1;
+                self.places[node].samples += 1;
             }
             self.record(&json!(["sample", time_ns, thread.id, node]), to)?;
         }
@@ -95,7 +103,7 @@ impl Stacks {
     ) -> io::Result<usize> {
         let id = self.places.len();
         let (caller, frame, line) = key;
-        self.places.push((frame, line, 0));
+        self.places.push(Node { caller, frame, line, samples: 0 });
         self.nodes.insert(key, id);
         self.record(&json!(["node", id, caller, frame, line]), to)?;
         Ok(id)
@@ -109,20 +117,40 @@ impl Stacks {
 
     /// Where the main thread was, most often first.
     pub fn places(&self) -> Vec<Place> {
-        let mut samples: std::collections::BTreeMap<(usize, i32), u64> = Default::default();
-        for &(frame, line, n) in self.places.iter().filter(|it| it.2 > 0) {
-            *samples.entry((frame, line)).or_default() += n;
+        let mut samples: BTreeMap<(usize, i32, Option<usize>), u64> = BTreeMap::new();
+        for leaf in self.places.iter().filter(|it| it.samples > 0) {
+            let own = self.outwards(leaf).find(|it| is_own(&self.names[it.frame].0));
+            let key = match own {
+                Some(own) => {
+                    let inside = (!std::ptr::eq(own, leaf)).then_some(leaf.frame);
+                    (own.frame, own.line, inside)
+                }
+                None => (leaf.frame, leaf.line, None),
+            };
+            *samples.entry(key).or_default() += leaf.samples;
         }
         let mut places: Vec<Place> = samples
             .into_iter()
-            .map(|((frame, line), samples)| {
+            .map(|((frame, line, inside), samples)| {
                 let (file, function) = self.names[frame].clone();
-                Place { function, file, line, samples }
+                let inside = inside.map(|it| self.names[it].1.clone());
+                Place { function, file, line, inside, samples }
             })
             .collect();
         places.sort_by_key(|it| std::cmp::Reverse(it.samples));
         places
     }
+
+    /// A node, its caller, the caller's caller, …
+    fn outwards<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Node> {
+        std::iter::successors(Some(node), |it| self.places.get(it.caller?))
+    }
+}
+
+/// Whether a file is the user's: not one of Python's own, nor installed.
+fn is_own(file: &str) -> bool {
+    let installed = ["/site-packages/", "/dist-packages/", "/lib/python3", "\\Lib\\"];
+    !file.starts_with('<') && !installed.iter().any(|it| file.contains(it))
 }
 
 #[cfg(test)]
@@ -165,6 +193,25 @@ mod tests {
         let places: Vec<(i32, u64)> =
             stacks.places().iter().map(|it| (it.line, it.samples)).collect();
         assert_eq!(places, [(14, 2), (15, 1)]);
+    }
+
+    #[test]
+    fn time_in_libraries_belongs_to_the_line_that_called_them() {
+        let mut stacks = Stacks::default();
+        let execute = "/v/lib/python3.11/site-packages/tf/execute.py:execute:53";
+        let frozen = "<frozen runpy>:run:1";
+        written(&mut stacks, 1, &[thread(7, &[execute, "/me/a.py:step:14", frozen])]);
+        written(&mut stacks, 2, &[thread(7, &[execute, "/me/a.py:step:14", frozen])]);
+        written(&mut stacks, 3, &[thread(7, &["/me/a.py:step:15", frozen])]);
+        written(&mut stacks, 4, &[thread(7, &[execute, frozen])]);
+        written(&mut stacks, 5, &[thread(8, &["/me/a.py:other:1"])]);
+        let places: Vec<String> = stacks
+            .places()
+            .iter()
+            .map(|it| format!("{} {} {:?} {}", it.function, it.line, it.inside, it.samples))
+            .collect();
+        let expected = [r#"step 14 Some("execute") 2"#, "step 15 None 1", "execute 53 None 1"];
+        assert_eq!(places, expected);
     }
 
     #[test]
