@@ -60,7 +60,8 @@ pub struct Sampled {
 pub struct Place {
     pub function: String,
     pub file: String,
-    pub line: i32,
+    /// Unknown where it could not be made out.
+    pub line: Option<i32>,
     /// The library's function that it was in, where it was in one.
     pub inside: Option<String>,
     /// Samples of the main thread that were here.

@@ -380,7 +380,9 @@ impl Take<'_> {
     }
 
     fn request(&self, host_name: &str, start: Option<u64>) -> ProfileRequest {
-        let duration_ms = u64::try_from(self.options.duration.as_millis()).unwrap_or(u64::MAX);
+        // A server that is asked for no time at all takes its own default.
+        let duration_ms =
+            u64::try_from(self.options.duration.as_millis()).unwrap_or(u64::MAX).max(1);
         ProfileRequest {
             duration_ms,
             max_events: MAX_EVENTS,

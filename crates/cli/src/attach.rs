@@ -321,8 +321,10 @@ fn print_places(
         let total: u64 = sampled.places.iter().map(|it| it.samples).sum();
         let rows = sampled.places.iter().take(MOST_PLACES).map(|it| {
             let share = it.samples as f64 / total as f64;
-            let inside = it.inside.clone().unwrap_or_default();
-            vec![it.function.clone(), format!("{}:{}", it.file, it.line), inside, percent(share)]
+            let line = it.line.map(|it| format!(":{it}")).unwrap_or_default();
+            let at = format!("{}{line}", it.file);
+            let inside = it.inside.as_deref().unwrap_or_default();
+            vec![tame(&it.function), tame(&at), tame(inside), percent(share)]
         });
         let grid = Grid {
             columns: ["Function", "at", "in", "share"].map(str::to_owned).to_vec(),
@@ -344,6 +346,11 @@ fn print_places(
         }
     }
     Ok(())
+}
+
+/// Names come from another process: nothing in them may move the cursor.
+fn tame(name: &str) -> String {
+    name.chars().map(|it| if it.is_control() { ' ' } else { it }).collect()
 }
 
 fn places_as_json(sampled: &[(&str, &Sampled)], folder: &Path) -> Value {

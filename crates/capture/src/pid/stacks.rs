@@ -49,9 +49,9 @@ impl Stacks {
                 if (&frame.file, &frame.function) != (&again.file, &again.function) {
                     break;
                 }
-                if self.frame(frame).is_none() && again.line > 0 {
+                if let (None, Some(line)) = (self.frame(frame), known(again.line)) {
                     let of_file = self.first_lines.entry(frame.file.clone()).or_default();
-                    of_file.entry(frame.function.clone()).or_insert(again.line);
+                    of_file.entry(frame.function.clone()).or_insert(line);
                 }
             }
         }
@@ -105,7 +105,7 @@ impl Stacks {
         let (caller, frame, line) = key;
         self.places.push(Node { caller, frame, line, samples: 0 });
         self.nodes.insert(key, id);
-        self.record(&json!(["node", id, caller, frame, line]), to)?;
+        self.record(&json!(["node", id, caller, frame, known(line)]), to)?;
         Ok(id)
     }
 
@@ -134,7 +134,7 @@ impl Stacks {
             .map(|((frame, line, inside), samples)| {
                 let (file, function) = self.names[frame].clone();
                 let inside = inside.map(|it| self.names[it].1.clone());
-                Place { function, file, line, inside, samples }
+                Place { function, file, line: known(line), inside, samples }
             })
             .collect();
         places.sort_by_key(|it| std::cmp::Reverse(it.samples));
@@ -145,6 +145,11 @@ impl Stacks {
     fn outwards<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Node> {
         std::iter::successors(Some(node), |it| self.places.get(it.caller?))
     }
+}
+
+/// `py-spy` says 0 where it could not make out the line.
+fn known(line: i32) -> Option<i32> {
+    (line > 0).then_some(line)
 }
 
 /// Whether a file is the user's: not one of Python's own, nor installed.
@@ -187,12 +192,11 @@ mod tests {
         ];
         assert_eq!(written(&mut stacks, 100, &first), expected);
         assert_eq!(written(&mut stacks, 110, &first), [r#"["sample",110,7,1]"#]);
-        let later = [thread(7, &["a.py:load:15", "a.py:main:3"]), thread(8, &[])];
-        let expected = [r#"["node",2,0,1,15]"#, r#"["sample",120,7,2]"#];
+        let later = [thread(7, &["a.py:load:0", "a.py:main:3"]), thread(8, &[])];
+        let expected = [r#"["node",2,0,1,null]"#, r#"["sample",120,7,2]"#];
         assert_eq!(written(&mut stacks, 120, &later), expected);
-        let places: Vec<(i32, u64)> =
-            stacks.places().iter().map(|it| (it.line, it.samples)).collect();
-        assert_eq!(places, [(14, 2), (15, 1)]);
+        let places: Vec<_> = stacks.places().iter().map(|it| (it.line, it.samples)).collect();
+        assert_eq!(places, [(Some(14), 2), (None, 1)]);
     }
 
     #[test]
@@ -208,9 +212,13 @@ mod tests {
         let places: Vec<String> = stacks
             .places()
             .iter()
-            .map(|it| format!("{} {} {:?} {}", it.function, it.line, it.inside, it.samples))
+            .map(|it| format!("{} {:?} {:?} {}", it.function, it.line, it.inside, it.samples))
             .collect();
-        let expected = [r#"step 14 Some("execute") 2"#, "step 15 None 1", "execute 53 None 1"];
+        let expected = [
+            r#"step Some(14) Some("execute") 2"#,
+            "step Some(15) None 1",
+            "execute Some(53) None 1",
+        ];
         assert_eq!(places, expected);
     }
 
