@@ -1,50 +1,69 @@
-//! Where a run is written: below the user's state folder, never beside the user's files.
+//! Makes the folder that a capture is written to.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{env, fs};
 
-/// Makes the folder of a new run: `out`, or one named by the time and `name`.
+/// Creates the folder of one run: `out`, or one named by the time and `name` in the user's state
+/// folder. One that holds anything already is refused, so that no two captures are mixed.
 pub fn new_run_folder(out: Option<&Path>, name: &str) -> io::Result<PathBuf> {
-    if let Some(out) = out {
-        fs::create_dir_all(out)?;
-        if fs::read_dir(out)?.next().is_some() {
-            return Err(io::Error::other(format!(
-                "this folder is not empty, and a run needs one of its own\n  folder: {}",
+    let Some(out) = out else { return in_state_folder(name) };
+    fs::create_dir_all(out).map_err(|error| at(&error, out))?;
+    if fs::read_dir(out).map_err(|error| at(&error, out))?.next().is_some() {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!(
+                "the run folder is not empty\n  hint: name another with --out\n  path: {}",
                 out.display()
-            )));
-        }
-        return fs::canonicalize(out);
+            ),
+        ));
     }
-    let runs = state_folder()?.join("stroboscope").join("runs");
-    fs::create_dir_all(&runs)?;
-    let stamp = stamp(SystemTime::now());
-    let name: String =
-        name.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).take(40).collect();
+    // The command may change its folder.
+    std::path::absolute(out)
+}
+
+fn in_state_folder(name: &str) -> io::Result<PathBuf> {
+    let runs = runs_folder()?;
+    fs::create_dir_all(&runs).map_err(|error| at(&error, &runs))?;
+    let plain = |it: char| if it.is_ascii_alphanumeric() || it == '_' { it } else { '-' };
+    let name: String = name.chars().map(plain).take(40).collect();
+    let time = time_name(SystemTime::now(), '-');
     // Two runs may begin in the same second.
     for n in 1..1000 {
-        let suffix = if n == 1 { String::new() } else { format!("-{n}") };
-        let folder = runs.join(format!("{stamp}-{name}{suffix}"));
+        let more = if n == 1 { String::new() } else { format!("-{n}") };
+        let folder = runs.join(format!("{time}-{name}{more}"));
         match fs::create_dir(&folder) {
-            Ok(()) => return Ok(folder),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
-            Err(error) => return Err(error),
+            done => return done.map(|()| folder.clone()).map_err(|error| at(&error, &folder)),
         }
     }
-    Err(io::Error::other(format!("too many runs of this second\n  folder: {}", runs.display())))
+    Err(io::Error::other(format!("too many runs began in this second\n  path: {}", runs.display())))
 }
 
-fn state_folder() -> io::Result<PathBuf> {
-    let said = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
-    said("XDG_STATE_HOME")
-        .or_else(|| said("HOME").map(|it| it.join(".local").join("state")))
-        .ok_or_else(|| io::Error::other("no home folder is known; say where with --out"))
+/// `$XDG_STATE_HOME/stroboscope/runs`, by default below `~/.local/state`.
+fn runs_folder() -> io::Result<PathBuf> {
+    // The specification asks to ignore relative paths.
+    let absolute = |name: &str| {
+        std::env::var_os(name).map(PathBuf::from).filter(|it: &PathBuf| it.is_absolute())
+    };
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|it| it.join(".local/state")))
+        .map(|it| it.join("stroboscope/runs"))
+        .ok_or_else(|| {
+            io::Error::other(
+                "neither XDG_STATE_HOME nor HOME is set\n  hint: name a folder with --out",
+            )
+        })
 }
 
-/// `2026-11-16T05-31-07`, in UTC.
-fn stamp(now: SystemTime) -> String {
-    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
+fn at(error: &io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("{error}\n  path: {}", path.display()))
+}
+
+/// A time (UTC) as a name: `2026_11_15_20_30_23` as profilers name runs, or with another mark.
+pub(crate) fn time_name(time: SystemTime, mark: char) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     // Civil from days, after Howard Hinnant: years begin in March, so leap days come last.
     let days = days + 719_468;
@@ -53,31 +72,45 @@ fn stamp(now: SystemTime) -> String {
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let month = (5 * of_year + 2) / 153;
     let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
+    let (year, month) = match month {
+        0..10 => (era * 400 + year, month + 3),
+        _ => (era * 400 + year + 1, month - 9),
+    };
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}-{minute:02}-{second:02}")
+    [year, month, day, hour, minute, second]
+        .map(|it| format!("{it:02}"))
+        .join(mark.encode_utf8(&mut [0; 4]))
+}
+
+/// Unix time in nanoseconds.
+pub fn unix_ns(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
-    use super::{new_run_folder, stamp};
+    use super::{new_run_folder, time_name};
 
     #[test]
-    fn stamps_are_dates() {
-        assert_eq!(stamp(UNIX_EPOCH), "1970-01-01T00-00-00");
-        assert_eq!(stamp(UNIX_EPOCH + Duration::from_secs(1_794_774_623)), "2026-11-15T20-30-23");
-        assert_eq!(stamp(UNIX_EPOCH + Duration::from_secs(951_782_400)), "2000-02-29T00-00-00");
+    fn times_are_names() {
+        let at = |seconds| time_name(UNIX_EPOCH + Duration::from_secs(seconds), '_');
+        assert_eq!(at(0), "1970_01_01_00_00_00");
+        assert_eq!(at(951_782_400), "2000_02_29_00_00_00");
+        assert_eq!(at(1_794_774_623), "2026_11_15_20_30_23");
+        assert_eq!(at(4_102_444_799), "2099_12_31_23_59_59");
     }
 
     #[test]
-    fn a_folder_with_something_in_it_is_refused() {
+    fn a_used_folder_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let new = new_run_folder(Some(&folder.path().join("a/b")), "x").unwrap();
-        assert!(new.is_dir());
-        let error = new_run_folder(Some(folder.path()), "x").unwrap_err();
-        assert!(error.to_string().contains("not empty"), "{error}");
+        let run = folder.path().join("a/run");
+        assert_eq!(new_run_folder(Some(&run), "attach").unwrap(), run);
+        assert_eq!(new_run_folder(Some(&run), "attach").unwrap(), run, "it is still empty");
+        std::fs::write(run.join("manifest.json"), "{}").unwrap();
+        let error = new_run_folder(Some(&run), "attach").unwrap_err();
+        assert!(error.to_string().starts_with("the run folder is not empty"), "{error}");
+        assert!(new_run_folder(Some(&run.join("manifest.json")), "attach").is_err());
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! What lies in that folder is described in `docs/run-folder.md`.
 
-mod folder;
+pub mod folder;
 mod hook;
 mod launch;
 mod log;
 mod manifest;
+pub mod pid;
 mod redact;
+pub mod remote;
 
 pub use folder::new_run_folder;
 pub use hook::Settings;

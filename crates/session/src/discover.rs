@@ -1,12 +1,16 @@
 //! Finds the files of one run below a path.
 //!
 //! A log folder holds runs at any depth: `plugins/profile/<run>/<host>.xplane.pb`, Keras' below
-//! `train/`. The files of one folder are the hosts of one run.
+//! `train/`. The files of one folder are the hosts of one run. A folder that a capture of ours
+//! wrote, which its `manifest.json` shows, is one run with all that lies below it.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
 
 use crate::OpenError;
 
@@ -39,19 +43,18 @@ impl Run {
             let files = vec![path.to_owned()];
             return Ok(Run { path: path.to_owned(), name: name(path), files, others: Vec::new() });
         }
-        if let Some(files) = files_of_run_folder(path) {
-            return Ok(Run { path: path.to_owned(), name: name(path), files, others: Vec::new() });
-        }
         let mut runs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
-        collect(path, 0, &mut runs);
+        collect(path, None, 0, &mut runs);
         let mut runs: Vec<(PathBuf, Vec<PathBuf>)> = runs.into_iter().collect();
         runs.sort_by_cached_key(|(folder, files)| {
             std::cmp::Reverse((when(folder, files), folder.clone()))
         });
         let mut runs = runs.into_iter();
-        let Some((folder, files)) = runs.next() else {
+        let Some((folder, mut files)) = runs.next() else {
             return Err(OpenError::NoProfile { path: path.to_owned() });
         };
+        // Profiles say when the trace begins; what was recorded beside them follows.
+        files.sort_by_key(|it| !is_profile(it));
         Ok(Run {
             path: path.to_owned(),
             name: name(&folder),
@@ -61,39 +64,48 @@ impl Run {
     }
 }
 
-/// All of what `strobe run` and `strobe attach` wrote is one run: profiles first, as they say
-/// when the trace begins, then what was recorded beside them.
-fn files_of_run_folder(folder: &Path) -> Option<Vec<PathBuf>> {
-    let manifest = fs::read(folder.join("manifest.json")).ok()?;
-    let manifest: serde_json::Value = serde_json::from_slice(&manifest).ok()?;
-    manifest.get("schema").and(manifest.get("strobe"))?;
-    let mut profiles: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
-    collect(folder, 0, &mut profiles);
-    let mut files: Vec<PathBuf> = profiles.into_values().flatten().collect();
-    let mut beside: Vec<PathBuf> =
-        fs::read_dir(folder).ok()?.filter_map(|it| Some(it.ok()?.path())).collect();
-    beside.retain(|it| {
-        let name = it.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-        name.starts_with("python-") && name.ends_with(".jsonl")
-    });
-    beside.sort();
-    files.append(&mut beside);
-    Some(files).filter(|it| !it.is_empty())
-}
-
-fn collect(folder: &Path, depth: usize, runs: &mut BTreeMap<PathBuf, Vec<PathBuf>>) {
+/// `whole`: the folder above that makes all below it one run.
+fn collect(
+    folder: &Path,
+    whole: Option<&Path>,
+    depth: usize,
+    runs: &mut BTreeMap<PathBuf, Vec<PathBuf>>,
+) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut entries: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
     entries.sort();
+    let whole = whole.or_else(|| is_capture(folder).then_some(folder));
     for entry in entries {
         if entry.is_dir() {
             if depth < DEEPEST {
-                collect(&entry, depth + 1, runs);
+                collect(&entry, whole, depth + 1, runs);
             }
-        } else if is_profile(&entry) {
-            runs.entry(folder.to_owned()).or_default().push(entry);
+        } else if is_profile(&entry) || (whole == Some(folder) && is_beside(&entry)) {
+            runs.entry(whole.unwrap_or(folder).to_owned()).or_default().push(entry);
         }
     }
+}
+
+/// More than a manifest of ours can be.
+const LARGEST_MANIFEST: u64 = 16 << 20;
+
+/// Whether `strobe run` or `strobe attach` wrote this folder.
+fn is_capture(folder: &Path) -> bool {
+    let path = folder.join("manifest.json");
+    // Opening a pipe would wait until somebody writes to it.
+    if !fs::metadata(&path).is_ok_and(|it| it.is_file()) {
+        return false;
+    }
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|it| it.take(LARGEST_MANIFEST).read_to_end(&mut text));
+    let manifest = read.ok().and_then(|_| serde_json::from_slice::<Value>(&text).ok());
+    manifest.is_some_and(|it| it.get("schema").is_some_and(Value::is_u64))
+}
+
+/// What a capture leaves beside profiles, at its top.
+fn is_beside(path: &Path) -> bool {
+    let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+    name.ends_with(".jsonl") && ["python-", "stacks-"].iter().any(|it| name.starts_with(it))
 }
 
 fn is_profile(path: &Path) -> bool {
@@ -131,7 +143,10 @@ fn seconds_of_name(name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::seconds_of_name;
+    use std::fs;
+    use std::path::Path;
+
+    use super::{Run, seconds_of_name};
 
     #[test]
     fn names_of_runs_are_times() {
@@ -140,5 +155,44 @@ mod tests {
         assert_eq!(seconds_of_name("run"), None);
         assert_eq!(seconds_of_name("2026_13_15_20_30_23"), None);
         assert_eq!(seconds_of_name("2026_11_15_18446744073709551615_30_23"), None);
+    }
+
+    /// Two profiles in folders of their own, below a folder with this manifest.
+    fn found(manifest: Option<&str>) -> (usize, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        for host in ["a_6009", "b_6009"] {
+            let run = folder.path().join("run/profile").join(host).join("plugins/profile/time");
+            fs::create_dir_all(&run).unwrap();
+            fs::write(run.join(format!("{host}.xplane.pb")), [0]).unwrap();
+        }
+        if let Some(manifest) = manifest {
+            fs::write(folder.path().join("run/manifest.json"), manifest).unwrap();
+        }
+        let run = Run::find(folder.path()).unwrap();
+        (run.files.len(), run.others.len())
+    }
+
+    #[test]
+    fn a_capture_is_one_run() {
+        assert_eq!(found(Some(r#"{"schema": 1, "kind": "attach"}"#)), (2, 0));
+        assert_eq!(found(None), (1, 1));
+        assert_eq!(found(Some(r#"{"name": "an app for the web"}"#)), (1, 1));
+        assert_eq!(found(Some("{")), (1, 1));
+    }
+
+    #[test]
+    fn a_capture_among_other_runs_is_named_by_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("new/manifest.json", r#"{"schema": 1}"#);
+        write("new/profile/1/x.xplane.pb", "");
+        write("new/profile/2/x.xplane.pb", "");
+        write("old/plugins/profile/2020_01_01_00_00_00/host.xplane.pb", "");
+        let run = Run::find(folder.path()).unwrap();
+        assert_eq!((run.name.as_str(), run.files.len(), run.others.len()), ("new", 2, 1));
     }
 }

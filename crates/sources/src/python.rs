@@ -80,7 +80,7 @@ impl Reader {
         let stacks: &mut Stacks = &mut self.process.stacks;
         match record[0].as_str()? {
             "frame" => {
-                let first_line = u32::try_from(number(4)?).ok()?;
+                let first_line = line(&record[4])?;
                 let (file, function) = (record[2].as_str()?, record[3].as_str()?);
                 let frame = Frame { file: out.text(file), function: out.text(function), first_line };
                 self.frames.insert(number(1)?, stacks.frames.len() as u32);
@@ -93,7 +93,7 @@ impl Reader {
                     parent => Some(*self.places.get(&parent.as_i64()?)?),
                 };
                 let frame = *self.frames.get(&number(3)?)?;
-                let line = u32::try_from(number(4)?).ok()?;
+                let line = line(&record[4])?;
                 self.places.insert(number(1)?, stacks.places.len() as u32);
                 stacks.places.push(Place { parent, frame, line });
             }
@@ -128,6 +128,14 @@ impl Reader {
             _ => (),
         }
         Some(())
+    }
+}
+
+/// Lines count from 1; a sampler that cannot know one says null.
+fn line(value: &Value) -> Option<u32> {
+    match value {
+        Value::Null => Some(0),
+        value => u32::try_from(value.as_i64()?).ok(),
     }
 }
 

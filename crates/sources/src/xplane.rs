@@ -89,7 +89,7 @@ impl Source for XPlane {
                     .to_owned(),
             });
         }
-        let host = space.host.unwrap_or_else(|| host_of_file(input));
+        let host = own_name(space.host, input, out);
         let host = out.track(None, TrackKind::Host, &host);
         let metas: Vec<PlaneMeta> =
             space.planes.iter().map(|it| PlaneMeta::read(bytes, it, out)).collect();
@@ -243,6 +243,18 @@ fn short(name: &[u8]) -> String {
 }
 
 /// `vm.xplane.pb` was written on host `vm`.
+/// Two processes of one machine have one host's name, and each a file: the second is told apart
+/// by the name of its file, or else by a number.
+fn own_name(host: Option<String>, input: &Input<'_>, out: &mut TraceBuilder) -> String {
+    let file = host_of_file(input);
+    let host = host.unwrap_or_else(|| file.clone());
+    let by_file = (file != host).then(|| format!("{host} ({file})"));
+    let names = [Some(host.clone()), by_file].into_iter().flatten();
+    let numbered = (2..).map(|n: u64| format!("{host} ({n})"));
+    let free = |it: &String| !out.has_track(None, TrackKind::Host, it);
+    names.chain(numbered).find(free).unwrap_or(host)
+}
+
 fn host_of_file(input: &Input<'_>) -> String {
     let file = input.path.file_name().map(|it| it.to_string_lossy().into_owned());
     let file = file.unwrap_or_default();

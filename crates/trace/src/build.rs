@@ -199,6 +199,12 @@ impl TraceBuilder {
         })
     }
 
+    /// Whether [`TraceBuilder::track`] has made this one already.
+    pub fn has_track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> bool {
+        let name = self.text(name);
+        self.track_lookup.contains_key(&(parent, kind, name))
+    }
+
     /// Another track even where one of this name exists: two threads may share a name.
     pub fn new_track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> TrackId {
         let name = self.text(name);
@@ -334,8 +340,23 @@ impl TraceBuilder {
     }
 
     /// What a process said about itself. Its places must name their parents before themselves.
+    ///
+    /// Two sources may tell of one process: of its steps from inside, of its stacks from outside.
+    /// Where both sampled, the one that saw more is kept.
     pub fn process(&mut self, process: Process) {
-        self.processes.push(process);
+        let Some(known) = self.processes.iter_mut().find(|it| it.pid == process.pid) else {
+            self.processes.push(process);
+            return;
+        };
+        if process.stacks.samples.len() > known.stacks.samples.len() {
+            known.stacks = process.stacks;
+        }
+        if known.steps.is_empty() {
+            known.steps = process.steps;
+            known.windows = process.windows;
+        }
+        known.driving_thread = known.driving_thread.or(process.driving_thread);
+        known.examples = known.examples.or(process.examples);
     }
 
     pub fn blob(&mut self, blob: Blob) {
