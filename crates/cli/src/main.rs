@@ -38,7 +38,15 @@ macro_rules! commands {
     };
 }
 
-commands![demo::Demo, report::Report, table::Table, sql::Sql, explain::Explain, doctor::Doctor,];
+commands![
+    demo::Demo,
+    report::Report,
+    table::Table,
+    sql::Sql,
+    bench::Bench,
+    explain::Explain,
+    doctor::Doctor,
+];
 
 /// A gate failed, or `--strict` found something.
 const FOUND: u8 = 1;

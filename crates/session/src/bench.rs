@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use statistics::{
-    Comparison, FEWEST_STEPS, Question, Run, Summary, Warmup, compare as compare_runs, summary,
+    Comparison, Doubt, FEWEST_STEPS, Question, Run, Summary, Warmup, compare as compare_runs,
+    summary,
 };
 use trace::Note;
 
@@ -150,6 +151,30 @@ pub struct Compared {
     pub one_after_the_other: bool,
 }
 
+/// Whether B is slower than A by so large a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    Pass,
+    Fail,
+    CannotTell,
+}
+
+impl Compared {
+    /// Fails where B is slower for sure and by so much as far as can be seen; cannot tell where
+    /// it might be no slower at all as well as slower by so much.
+    pub fn gate(&self, share: f64) -> Gate {
+        let it = &self.comparison;
+        let limit = share * it.a_median.value_ps as f64;
+        let is_slower = it.shift.low_ps > 0;
+        match () {
+            () if it.doubts.contains(&Doubt::FewSteps) => Gate::CannotTell,
+            () if is_slower && it.shift.value_ps as f64 >= limit => Gate::Fail,
+            () if !is_slower && it.shift.high_ps as f64 >= limit => Gate::CannotTell,
+            () => Gate::Pass,
+        }
+    }
+}
+
 /// B against A. `None`: a side has no steps.
 pub fn compare(a: &Measured, b: &Measured, margin: f64) -> Option<Compared> {
     let order = order(a, b);
@@ -203,7 +228,7 @@ mod tests {
 
     use statistics::Random;
 
-    use super::{Measured, Which, compare};
+    use super::{Gate, Measured, Which, compare};
 
     const MS: i64 = 1_000_000;
 
@@ -244,10 +269,12 @@ mod tests {
         let found = compare(&a, &b, 0.02).unwrap();
         assert!(found.comparison.in_pairs && !found.one_after_the_other);
         assert_eq!(found.comparison.verdict.as_str(), "slower", "{found:?}");
+        assert_eq!([0.02, 0.10].map(|it| found.gate(it)), [Gate::Fail, Gate::Pass]);
         let late = side(folder.path(), "late", &[100, 110, 120, 130], &more);
         let found = compare(&a, &late, 0.02).unwrap();
         assert!(!found.comparison.in_pairs && found.one_after_the_other);
         assert_eq!(found.comparison.verdict.as_str(), "cannot tell", "{found:?}");
+        assert_eq!([0.02, 2.0].map(|it| found.gate(it)), [Gate::CannotTell, Gate::Pass]);
         let beside = side(folder.path(), "beside", &[0, 30, 40, 70], &more);
         let found = compare(&a, &beside, 0.02).unwrap();
         assert!(!found.comparison.in_pairs && !found.one_after_the_other);

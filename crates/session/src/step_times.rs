@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Not read: stacks and samples. Another kind of file with times of its own, as of a drained input
-//! pipeline, is another function that fills [`TimeSeries`] from [`lines`].
+//! pipeline, is another function that fills a [`TimeSeries`] line by line.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -124,8 +124,16 @@ fn speed() {
     );
 }
 
-/// Lines of trial, side, round and nanoseconds.
+/// Lines of trial, side, round and of each step its time and its CPU time in nanoseconds.
 fn measured(text: &str) {
+    for (what, at) in [("time", 0), ("CPU time", 1)] {
+        println!("{what}\n\n{HEAD}");
+        measured_by(text, at);
+        println!();
+    }
+}
+
+fn measured_by(text: &str, clock: usize) {
     let mut sides: BTreeMap<(u32, String), Vec<Series>> = BTreeMap::new();
     for line in text.lines().filter(|it| !it.starts_with('#')) {
         let mut words = line.split_whitespace();
@@ -133,10 +141,10 @@ fn measured(text: &str) {
             continue;
         };
         let Ok(trial) = trial.parse() else { continue };
-        let times = words.filter_map(|it| Some(it.parse::<i64>().ok()? * 1000));
+        let times =
+            words.filter_map(|it| Some(it.split(':').nth(clock)?.parse::<i64>().ok()? * 1000));
         sides.entry((trial, side.to_owned())).or_default().push(Series::of_steps(times));
     }
-    println!("{HEAD}");
     for (name, in_pairs, together) in [
         ("rounds in pairs", true, false),
         ("runs without pairs", false, false),

@@ -61,13 +61,18 @@ pub fn summary(runs: &[Run]) -> Option<Summary> {
         n_steps,
         mean_ps: crate::to_ps(total / n_steps as f64),
         median: interval(&median),
-        percentiles: percentiles(&runs, effective_steps, &mut random),
+        percentiles: percentiles(&runs, interval(&median), effective_steps, &mut random),
         effective_steps,
         between_runs,
     })
 }
 
-fn percentiles(runs: &[&Run], effective_steps: f64, random: &mut Random) -> Vec<Percentile> {
+fn percentiles(
+    runs: &[&Run],
+    median: Interval,
+    effective_steps: f64,
+    random: &mut Random,
+) -> Vec<Percentile> {
     // A mean over several steps hides the slow one among them.
     if runs.iter().any(|it| it.steady.n_averaged() > 0) {
         return Vec::new();
@@ -86,10 +91,15 @@ fn percentiles(runs: &[&Run], effective_steps: f64, random: &mut Random) -> Vec<
         [one] => one.steady.len() as f64 / one.dependence.block as f64,
         several => several.len() as f64,
     };
+    // Few runs widen intervals beyond reason; a percentile is at least what the one below it is.
+    let mut least = median.low_ps;
     let percentile = |(at, permille): (usize, &u16)| {
         let draws = draws.iter().filter_map(|it| it.get(at)).map(|it| *it as f64).collect();
         let estimate = Estimate::new(*values.get(at)? as f64, draws, pieces);
-        Some(Percentile { permille: *permille, at: interval(&estimate) })
+        let mut found = interval(&estimate);
+        found.low_ps = found.low_ps.max(least).min(found.value_ps);
+        least = found.low_ps;
+        Some(Percentile { permille: *permille, at: found })
     };
     told.iter().enumerate().filter_map(percentile).collect()
 }

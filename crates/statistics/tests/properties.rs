@@ -39,6 +39,7 @@ fn check_summary(runs: &[Run], found: &Summary) {
     assert_eq!(found.n_steps, n_steps);
     assert!(found.percentiles.is_sorted_by_key(|it| it.permille));
     assert!(found.percentiles.is_sorted_by_key(|it| it.at.value_ps));
+    assert!(found.percentiles.is_sorted_by_key(|it| it.at.low_ps));
     assert!(found.between_runs.is_none_or(|it| it >= 0.0), "{found:?}");
 }
 
