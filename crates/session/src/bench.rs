@@ -60,7 +60,10 @@ impl Measured {
     }
 
     fn of(runs: Vec<MeasuredRun>) -> Measured {
-        let summary = summary(&runs.iter().map(|it| it.run.clone()).collect::<Vec<_>>());
+        let summary = match runs.as_slice() {
+            [one] => one.summary.clone(),
+            several => summary(&several.iter().map(|it| it.run.clone()).collect::<Vec<_>>()),
+        };
         Measured { runs, summary }
     }
 

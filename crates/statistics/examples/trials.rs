@@ -117,7 +117,7 @@ fn speed() {
     let found = summary(&[run]);
     println!(
         "\n10\u{2009}000 steps: warm-up, drift and modes in {} ms, median and percentiles with \
-         intervals (2 × 2000 resamples) in {} ms{}",
+         intervals (2000 resamples) in {} ms{}",
         seen.as_millis(),
         (start.elapsed() - seen).as_millis(),
         if found.is_none() { ", no result" } else { "" },
@@ -154,6 +154,10 @@ fn measured_by(text: &str, clock: usize) {
             let mut tally = Tally::default();
             for ((trial, _), a) in sides.iter().filter(|it| it.0.1 == "A") {
                 let Some(b) = sides.get(&(*trial, other.to_owned())) else { continue };
+                // The last trial of a measurement that was stopped is not whole.
+                if a.len() != b.len() || a.len() < 2 {
+                    continue;
+                }
                 let runs = |series: &[Series]| -> Vec<Run> {
                     let all = Series::of_steps(series.iter().flat_map(|it| it.ps()).copied());
                     match together {

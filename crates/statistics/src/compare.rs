@@ -65,7 +65,7 @@ pub enum Doubt {
     NotSteady,
     /// A side's only run drifts.
     Drift,
-    /// A side has one run: how much runs differ is assumed, not measured.
+    /// A side has one run: how much it would differ from others is assumed, not measured.
     OneRun,
     /// The steps vary too much for so small a shift.
     Noise,
@@ -87,8 +87,8 @@ pub struct Comparison {
     pub in_pairs: bool,
 }
 
-/// How much two starts of the same program differ, with 99 %, where that was not measured. On a quiet machine
-/// it is mostly below one percent (`bench/trials` measures it for a simple loop).
+/// How much two starts of the same program differ, with 99 %, where that was not measured. One
+/// percent is an assumption for a quiet machine; two runs a side measure it instead.
 const UNSEEN_RUN_TO_RUN: f64 = 0.01;
 
 /// `None`: a side has no steps at all.
@@ -126,8 +126,7 @@ pub fn compare(a: &[Run], b: &[Run], question: Question) -> Option<Comparison> {
         }
         size
     };
-    let one_run = a.len() == 1 || b.len() == 1;
-    let unseen = doubt(Doubt::OneRun, if one_run { UNSEEN_RUN_TO_RUN * typical } else { 0.0 });
+    let unseen = doubt(Doubt::OneRun, unseen(&a_runs, &b_runs));
     let off = doubt(Doubt::Drift, drift_of_one(&a) + drift_of_one(&b))
         + doubt(Doubt::NotSteady, wander(&a).max(wander(&b)));
     let n_steps = |runs: &[Run]| runs.iter().map(|it| it.steady.n_steps()).sum::<u64>();
@@ -162,6 +161,23 @@ pub fn compare(a: &[Run], b: &[Run], question: Question) -> Option<Comparison> {
         doubts,
         in_pairs,
     })
+}
+
+/// How much a side's only run may differ from another of the same: as much as the other side's
+/// runs do, or what is assumed.
+fn unseen(a: &[Estimate], b: &[Estimate]) -> f64 {
+    let (one, other) = match (a, b) {
+        ([one], other) | (other, [one]) => (one, other),
+        _ => return 0.0,
+    };
+    let n = other.len() as f64;
+    let mean = other.iter().map(|it| it.value).sum::<f64>() / n;
+    let squares: f64 = other.iter().map(|it| (it.value - mean).powi(2)).sum();
+    let seen = match other {
+        [_] => 0.0,
+        _ => Level::Percent99.quantile(n - 1.0) * (squares / (n - 1.0)).sqrt(),
+    };
+    seen.max(UNSEEN_RUN_TO_RUN * one.value.abs())
 }
 
 /// How far the median of a side's only run may be off because it drifts. Several runs that drift
@@ -265,6 +281,17 @@ mod tests {
         // What is larger than the drift is told all the same.
         let c = runs(drifts, 300, 1, 3.0, &mut random);
         assert_eq!(compared(&a, &c).verdict, Verdict::Slower);
+    }
+
+    #[test]
+    fn one_run_is_trusted_as_little_as_the_other_side_shows() {
+        let mut random = Random::seeded(6);
+        let differ = Noise { between_runs: 0.05, ..Noise::white(0.01) };
+        let (a, b) =
+            (runs(differ, 200, 5, 1.0, &mut random), runs(differ, 200, 1, 1.0, &mut random));
+        let found = compared(&a, &b);
+        assert_eq!(found.verdict, Verdict::CannotTell, "{found:?}");
+        assert!(found.doubts.contains(&Doubt::OneRun) && found.noise_floor_ps > STEP / 10);
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub struct Mode {
 }
 
 /// Points of the density.
-const GRID: usize = 256;
+const LEAST_CELLS: f64 = 256.0;
+const MOST_CELLS: f64 = 4096.0;
 /// A peak with less is a group of outliers.
 const LEAST_SHARE: f64 = 0.05;
 /// Nearer peaks are one, whatever the clock.
@@ -61,13 +62,8 @@ pub(crate) fn modes(series: &Series, dependence: Dependence) -> Option<Modes> {
     let typical = spread(&logs, middle).min((at(0.75) - at(0.25)) / 1.349);
     let width = (0.9 * typical * (n as f64).powf(-0.2)).max(LEAST_DISTANCE / 8.0);
     let (from, to) = (low - 3.0 * width, high + 3.0 * width);
-    let cell = (to - from) / GRID as f64;
-    if !cell.is_finite() || cell <= 0.0 {
-        return None;
-    }
-    // Seen from far outliers everything is one peak; within, cells must resolve the width.
-    let cell = cell.min(width / 2.0);
-    let n_cells = (((to - from) / cell).ceil() as usize).clamp(1, 16 * GRID);
+    // Cells must resolve the width, however far apart the ends are.
+    let n_cells = (2.0 * (to - from) / width).ceil().clamp(LEAST_CELLS, MOST_CELLS) as usize;
     let cell = (to - from) / n_cells as f64;
     let density = density(&logs, from, cell, n_cells, width);
 
@@ -107,22 +103,18 @@ pub(crate) fn modes(series: &Series, dependence: Dependence) -> Option<Modes> {
     let deepest = depths.fold(0.0, f64::max);
     let cuts: Vec<usize> =
         valleys.iter().map(|it| logs.partition_point(|value| *value < place(*it))).collect();
-    let mut modes = Vec::new();
+    let mut modes: Vec<Mode> = Vec::new();
     let mut start = 0;
     for end in cuts.into_iter().chain([n]) {
         let share = (end - start) as f64 / n as f64;
-        let enough = (n - start) as f64 / n as f64;
-        if share < LEAST_SHARE {
-            // A group of outliers stays with its neighbour.
-            if let (true, Some(last)) = (end == n, modes.last_mut()) {
-                let last: &mut Mode = last;
-                last.share += enough;
-            }
-            continue;
+        // A group of outliers stays with the next mode, or with the last one.
+        if share >= LEAST_SHARE {
+            let typical = median(&mut logs[start..end].to_vec())?;
+            modes.push(Mode { typical_ps: crate::to_ps(typical.exp()), share });
+            start = end;
+        } else if let (true, Some(last)) = (end == n, modes.last_mut()) {
+            last.share += share;
         }
-        let typical = median(&mut logs[start..end].to_vec())?;
-        modes.push(Mode { typical_ps: crate::to_ps(typical.exp()), share });
-        start = end;
     }
     (modes.len() > 1).then_some(Modes { modes, depth: deepest })
 }

@@ -36,7 +36,7 @@ impl Level {
         self.quantile(degrees.max(1.0)) / NORMAL
     }
 
-    fn quantile(self, degrees: f64) -> f64 {
+    pub fn quantile(self, degrees: f64) -> f64 {
         if degrees < 10.0 {
             // Straight in 1/degrees between the whole numbers, as the quantile nearly is.
             let few = self.few();

@@ -46,11 +46,16 @@ pub fn summary(runs: &[Run]) -> Option<Summary> {
         return None;
     }
     let mut random = Random::seeded(SEED);
-    let medians: Vec<Estimate> = runs.iter().map(|it| it.median(&mut random)).collect();
+    let effective_steps = runs.iter().map(|it| it.effective_steps()).sum();
+    let told = told_permille(&runs, effective_steps);
+    let pooled = quantiles(&runs, &told, &mut random);
+    let medians: Vec<Estimate> = match (runs.as_slice(), pooled.first()) {
+        ([_], Some(median)) => vec![median.clone()],
+        (several, _) => several.iter().map(|it| it.median(&mut random)).collect(),
+    };
     let median = Estimate::of_runs(&medians, &mut random);
     let n_steps = runs.iter().map(|it| it.steady.n_steps()).sum::<u64>();
     let total: f64 = runs.iter().map(|it| it.steady.total_ps()).sum();
-    let effective_steps = runs.iter().map(|it| it.effective_steps()).sum();
     let between_runs = (medians.len() > 1 && median.value > 0.0).then(|| {
         let mean = medians.iter().map(|it| it.value).sum::<f64>() / medians.len() as f64;
         let squares: f64 = medians.iter().map(|it| (it.value - mean).powi(2)).sum();
@@ -61,47 +66,55 @@ pub fn summary(runs: &[Run]) -> Option<Summary> {
         n_steps,
         mean_ps: crate::to_ps(total / n_steps as f64),
         median: interval(&median),
-        percentiles: percentiles(&runs, interval(&median), effective_steps, &mut random),
+        percentiles: percentiles(&told, pooled.get(1..).unwrap_or_default(), interval(&median)),
         effective_steps,
         between_runs,
     })
 }
 
-fn percentiles(
-    runs: &[&Run],
-    median: Interval,
-    effective_steps: f64,
-    random: &mut Random,
-) -> Vec<Percentile> {
+/// Which percentiles so many steps can tell.
+fn told_permille(runs: &[&Run], effective_steps: f64) -> Vec<u16> {
     // A mean over several steps hides the slow one among them.
     if runs.iter().any(|it| it.steady.n_averaged() > 0) {
         return Vec::new();
     }
-    let share = |permille: &u16| f64::from(*permille) / 1000.0;
-    let told: Vec<u16> =
-        PERMILLE.into_iter().filter(|it| can_be_told(share(it), effective_steps)).collect();
-    if told.is_empty() {
+    let is_told = |it: &u16| can_be_told(f64::from(*it) / 1000.0, effective_steps);
+    PERMILLE.into_iter().filter(is_told).collect()
+}
+
+/// The median of all steps together, then these percentiles: from the same resamples, as those
+/// cost the most.
+fn quantiles(runs: &[&Run], permille: &[u16], random: &mut Random) -> Vec<Estimate> {
+    let permille = permille.iter().map(|it| f64::from(*it) / 1000.0);
+    let shares: Vec<f64> = [0.5].into_iter().chain(permille).collect();
+    // The median of several runs is another: that of a typical one.
+    if runs.len() > 1 && shares.len() == 1 {
         return Vec::new();
     }
-    let shares: Vec<f64> = told.iter().map(share).collect();
     let ranked = Ranked::new(runs.iter().map(|it| (&it.steady, it.dependence)));
     let values = ranked.quantiles(&shares);
     let draws = ranked.draws(&shares, random);
     let pieces = match runs {
-        [one] => one.steady.len() as f64 / one.dependence.block as f64,
+        [one] => one.n_blocks(),
         several => several.len() as f64,
     };
+    let estimate = |(at, value): (usize, &i64)| {
+        let draws = draws.iter().filter_map(|it| it.get(at)).map(|it| *it as f64).collect();
+        Estimate::new(*value as f64, draws, pieces)
+    };
+    values.iter().enumerate().map(estimate).collect()
+}
+
+fn percentiles(permille: &[u16], estimates: &[Estimate], median: Interval) -> Vec<Percentile> {
     // Few runs widen intervals beyond reason; a percentile is at least what the one below it is.
     let mut least = median.low_ps;
-    let percentile = |(at, permille): (usize, &u16)| {
-        let draws = draws.iter().filter_map(|it| it.get(at)).map(|it| *it as f64).collect();
-        let estimate = Estimate::new(*values.get(at)? as f64, draws, pieces);
-        let mut found = interval(&estimate);
-        found.low_ps = found.low_ps.max(least).min(found.value_ps);
-        least = found.low_ps;
-        Some(Percentile { permille: *permille, at: found })
+    let percentile = |(permille, estimate): (&u16, &Estimate)| {
+        let mut at = interval(estimate);
+        at.low_ps = at.low_ps.max(least).min(at.value_ps);
+        least = at.low_ps;
+        Percentile { permille: *permille, at }
     };
-    told.iter().enumerate().filter_map(percentile).collect()
+    permille.iter().zip(estimates).map(percentile).collect()
 }
 
 /// Whether the slowest of so many steps lies above the quantile with 97.5 %: only then is there
@@ -153,6 +166,7 @@ mod tests {
         };
         check(20, 0.0, 500, 0.90);
         check(20, 0.3, 500, 0.90);
+        check(20, 0.5, 400, 0.88);
         check(50, 0.5, 500, 0.90);
         check(200, 0.0, 300, 0.90);
         check(200, 0.5, 300, 0.90);

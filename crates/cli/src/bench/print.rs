@@ -302,7 +302,7 @@ fn doubt(doubt: Doubt) -> &'static str {
             "A side's only run drifts: the interval holds half of that. Run it several times."
         }
         Doubt::OneRun => {
-            "A side has one run: that runs differ by 1 % is assumed. Several runs would measure it."
+            "A side has one run: how much another would differ is assumed. Run it several times."
         }
         Doubt::Noise => {
             "The steps or runs vary too much for so small a shift. More runs, or a quieter machine."
