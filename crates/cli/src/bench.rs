@@ -138,6 +138,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         other: other.as_ref(),
         compared: compared.as_ref(),
         margin,
+        root: started.as_ref().map(|it| it.root.as_path()),
     };
     match args.format {
         Format::Text => {

@@ -13,6 +13,8 @@ use tempfile::TempDir;
 pub struct Started {
     pub folders: Vec<PathBuf>,
     pub other_folders: Vec<PathBuf>,
+    /// What they are in.
+    pub root: PathBuf,
     /// Removed when this is dropped.
     _temporary: Option<TempDir>,
 }
@@ -41,8 +43,12 @@ pub fn run_all(
     // As `hyperfine` takes its commands: a line for the shell.
     let other: Vec<String> =
         against.map(|line| ["sh", "-c", line].map(str::to_owned).to_vec()).unwrap_or_default();
-    let mut started =
-        Started { folders: Vec::new(), other_folders: Vec::new(), _temporary: temporary };
+    let mut started = Started {
+        folders: Vec::new(),
+        other_folders: Vec::new(),
+        root: root.clone(),
+        _temporary: temporary,
+    };
     for round in 0..runs {
         // A B, B A, A B, …: a machine that slows down evenly slows both alike.
         let mut turns = [("run", command), ("other", other.as_slice())];

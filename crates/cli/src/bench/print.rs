@@ -1,6 +1,7 @@
 //! Measured runs and their comparison as text, JSON and Markdown.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use session::bench::{Compared, Measured, MeasuredRun, per_second};
@@ -18,6 +19,8 @@ pub struct Shown<'a> {
     pub other: Option<&'a Measured>,
     pub compared: Option<&'a Compared>,
     pub margin: f64,
+    /// Where the runs were put that were started here: a path of no interest.
+    pub root: Option<&'a Path>,
 }
 
 pub fn text(shown: &Shown<'_>, out: &Output) -> String {
@@ -31,22 +34,22 @@ pub fn text(shown: &Shown<'_>, out: &Output) -> String {
             text += &wrap(&line, width, " ");
         }
         text.push('\n');
-        text += &side(&shown.name, shown.measured, out);
+        text += &side(&shown.name, shown.measured, shown.root, out);
         text.push('\n');
-        text += &side(&shown.other_name, other, out);
+        text += &side(&shown.other_name, other, shown.root, out);
         return text;
     }
-    text + &side(&shown.name, shown.measured, out)
+    text + &side(&shown.name, shown.measured, shown.root, out)
 }
 
-fn side(name: &str, measured: &Measured, out: &Output) -> String {
+fn side(name: &str, measured: &Measured, root: Option<&Path>, out: &Output) -> String {
     let width = out.width;
     let mut text = String::new();
     text += &out.faint(wrap(&headline(name, measured, width / 2), width, " ").trim_end());
     text += "\n\n";
     text += &out.strong(wrap(&sentence(measured), width, " ").trim_end());
     text += "\n\n";
-    text += &grid(measured, width >= 110).text(width, 1);
+    text += &grid(measured, root, width >= 110).text(width, 1);
     let warnings = warnings(measured);
     if !warnings.is_empty() {
         text.push('\n');
@@ -119,10 +122,13 @@ fn count(n: u64) -> String {
 }
 
 /// One row for each run, and one for all where there are several.
-fn grid(measured: &Measured, is_wide: bool) -> Grid {
+fn grid(measured: &Measured, root: Option<&Path>, is_wide: bool) -> Grid {
     let several = measured.runs.len() > 1;
-    let mut names: Vec<String> =
-        measured.runs.iter().map(|it| it.folder.display().to_string()).collect();
+    let name = |it: &MeasuredRun| {
+        let short = root.and_then(|root| it.folder.strip_prefix(root).ok());
+        short.unwrap_or(&it.folder).display().to_string()
+    };
+    let mut names: Vec<String> = measured.runs.iter().map(name).collect();
     let mut summaries: Vec<Option<&Summary>> =
         measured.runs.iter().map(|it| it.summary.as_ref()).collect();
     let mut skipped: Vec<u64> = measured.runs.iter().map(|it| it.run.skipped).collect();
@@ -325,7 +331,7 @@ pub fn markdown(shown: &Shown<'_>) -> String {
     for (name, measured) in sides {
         let Some(measured) = measured else { continue };
         let _ = writeln!(text, "## {name}\n\n{}\n", sentence(measured));
-        text += &grid(measured, true).markdown();
+        text += &grid(measured, shown.root, true).markdown();
         text.push('\n');
         for warning in warnings(measured) {
             let _ = writeln!(text, "- {warning}");
