@@ -45,6 +45,7 @@ commands![
     report::Report,
     table::Table,
     sql::Sql,
+    bench::Bench,
     explain::Explain,
     doctor::Doctor,
 ];

@@ -6,10 +6,12 @@
 //!
 //! Nothing is ever written beside the user's files.
 
+pub mod bench;
 mod discover;
 mod mapped;
 pub mod report;
 mod sql;
+pub mod step_times;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
