@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use session::Session;
+use session::report::words::thousands;
 use trace::{NoteKind, OpKind, TrackKind};
 
-use crate::output::{Format, Grid, Output, thousands};
+use crate::output::{Format, Grid, Output};
 use crate::table;
 
 /// Check whether a capture is fit to be judged, or this machine fit to capture
