@@ -27,8 +27,10 @@ from stroboscope._run import (
     load,
 )
 from stroboscope._table import Table
+from stroboscope._time_dataset import DatasetTiming, time_dataset
 
 __all__ = [
+    "DatasetTiming",
     "Error",
     "Evidence",
     "Finding",
@@ -44,4 +46,5 @@ __all__ = [
     "__version__",
     "find_strobe",
     "load",
+    "time_dataset",
 ]
