@@ -12,6 +12,7 @@ The same answers as the command line's, whose program ``strobe`` comes with this
 
 from __future__ import annotations
 
+from stroboscope._annotate import annotate
 from stroboscope._binary import find as find_strobe
 from stroboscope._errors import Error, NotFoundError, UnknownTableError
 from stroboscope._native import __version__
@@ -44,6 +45,7 @@ __all__ = [
     "Table",
     "UnknownTableError",
     "__version__",
+    "annotate",
     "find_strobe",
     "load",
     "time_dataset",
