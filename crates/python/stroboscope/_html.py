@@ -6,9 +6,11 @@ notebook's own colours, so it reads on light and on dark ground.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stroboscope import _format
 
@@ -48,6 +50,7 @@ _STYLE = f"""
 {",".join(_LIGHT)}{{{_colours(0)}}}
 {",".join(_DARK)}{{{_colours(1)}}}
 .strobe{{max-width:60em;font-size:13px;line-height:1.5;font-variant-numeric:tabular-nums}}
+.strobe.wide{{max-width:none}}
 .strobe p{{margin:2px 0}}
 .strobe .faint{{opacity:.7}}
 .strobe .verdict{{font-size:15px;font-weight:600;margin:4px 0}}
@@ -61,22 +64,24 @@ _STYLE = f"""
 color:inherit;overflow-x:auto}}
 .strobe .scroll{{overflow-x:auto}}
 .strobe table{{border-collapse:collapse;border:0}}
-.strobe th,.strobe td{{text-align:left;padding:2px 10px 2px 0;vertical-align:top;\
+.strobe th,.strobe td{{text-align:left;white-space:nowrap;padding:2px 10px 2px 0;\
 background:none;border:0;border-bottom:1px solid rgba(128,128,128,.25)}}
-.strobe .n{{text-align:right;white-space:nowrap}}
+.strobe .n{{text-align:right}}
 """
 
 
-def document(body: str) -> str:
+def document(body: str, *, wide: bool = False) -> str:
     """Wrap a piece, with the style it needs."""
-    return f'<div class="strobe"><style>{_STYLE}</style>{body}</div>'
+    name = "strobe wide" if wide else "strobe"
+    return f'<div class="{name}"><style>{_STYLE}</style>{body}</div>'
 
 
 def run(it: Run) -> str:
     """The verdict, the step as one bar, the findings, what was not checked."""
     facts = it.report()["run"]
     steps = it.steps
-    line = [str(it.path), *facts["frameworks"], _devices(facts)]
+    frameworks = ", ".join(_FRAMEWORKS.get(name, name) for name in facts["frameworks"])
+    line = [str(it.path), *([frameworks] if frameworks else []), _machines(facts)]
     if steps.count:
         every = steps.count + steps.warmup_skipped + steps.partial
         line.append(f"{steps.count} steady {'step' if steps.count == 1 else 'steps'} of {every}")
@@ -96,10 +101,15 @@ def run(it: Run) -> str:
     return document("".join(parts))
 
 
-def _devices(facts: dict[str, list[object]]) -> str:
-    hosts, devices = len(facts["hosts"]), len(facts["devices"])
-    what = "CPU only" if not devices else f"{devices} {'device' if devices == 1 else 'devices'}"
-    return f"{hosts} {'host' if hosts == 1 else 'hosts'}, {what}"
+_FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
+
+
+def _machines(facts: dict[str, Any]) -> str:
+    hosts = len(facts["hosts"])
+    # `Nvidia GPU:0, 8.0`: the number of the device is not part of what it is.
+    kinds = Counter(re.sub(r":\d+", "", it["name"], count=1) for it in facts["devices"])
+    devices = [name if n == 1 else f"{n} × {name}" for name, n in kinds.items()]
+    return f"{hosts} {'host' if hosts == 1 else 'hosts'}, {', '.join(devices) or 'CPU only'}"
 
 
 def _bar(breakdown: Iterable[Share]) -> str:
@@ -166,15 +176,25 @@ def table(
         for name, mark in zip(columns, marks)
     )
     body = "".join(
-        f"<tr>{''.join(f'<td{mark}>{escape(it)}</td>' for it, mark in zip(row, marks))}</tr>"
-        for row in rows
+        f"<tr>{''.join(_td(it, mark) for it, mark in zip(row, marks))}</tr>" for row in rows
     )
     more = _p(f"… {_format.thousands(n_more)} more rows", "faint") if n_more > 0 else ""
     return document(
-        f"{_p(headline, 'verdict')}{_p(doc, 'faint') if doc else ''}"
+        wide=True,
+        body=f"{_p(headline, 'verdict')}{_p(doc, 'faint') if doc else ''}"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        f"</div>{more}"
+        f"</div>{more}",
     )
+
+
+# Longer texts are there when the pointer is on them.
+_WIDEST_TEXT = 48
+
+
+def _td(text: str, mark: str) -> str:
+    short = _format.shorten(text, _WIDEST_TEXT)
+    title = f' title="{escape(text)}"' if short != text else ""
+    return f"<td{mark}{title}>{escape(short)}</td>"
 
 
 def _p(text: str, name: str = "") -> str:

@@ -164,7 +164,7 @@ class Table:
             columns=self.columns,
             docs=self.docs,
             numeric=self._native.numeric,
-            rows=[[_format.shorten(_cell(it), 160) for it in row] for row in rows],
+            rows=[[_format.shorten(_cell(it), 2000) for it in row] for row in rows],
             n_more=len(self) - len(rows),
         )
 
