@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -88,8 +90,13 @@ sys.exit(os.WEXITSTATUS(status))
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
 def test_a_forked_child_is_told_and_does_not_hang():
     path = ROOT / "testdata/captured/keras_fit"
-    done = subprocess.run([sys.executable, "-c", FORK, str(path)], timeout=60)
-    assert done.returncode == 3
+    command = [sys.executable, "-c", FORK, str(path)]
+    with subprocess.Popen(command, start_new_session=True) as forking:
+        try:
+            assert forking.wait(timeout=60) == 3
+        except subprocess.TimeoutExpired:
+            os.killpg(forking.pid, signal.SIGKILL)
+            raise
 
 
 SPAWN = """
