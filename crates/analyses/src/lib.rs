@@ -252,6 +252,12 @@ pub fn find(name: &str) -> Option<&'static dyn AnyTable> {
     ALL.iter().copied().find(|it| it.name() == name)
 }
 
+/// What to say where [`find`] finds nothing.
+pub fn unknown(name: &str) -> String {
+    let names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();
+    format!("no table is called {name:?}\n  hint: there are: {}", names.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::ALL;

@@ -15,9 +15,9 @@ use capture::Manifest;
 use capture::pid::{self, PidError, Sampled};
 use capture::remote::{self, Captured, RemoteError, SERVERS, Said, Server};
 use serde_json::{Value, json};
-use session::OpenError;
 
-use crate::output::{Format, Grid, Output, percent, wrap};
+use crate::output::{Format, Grid, Output, wrap};
+use session::report::words::percent;
 use crate::report;
 
 /// Capture running jobs on demand and say why they are slow
@@ -120,13 +120,12 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         no_findings: false,
         strict: false,
     };
-    match report::run(&report, out) {
-        Err(error) if is_without_profile(&error) => {
-            print_places(&outcomes, &folder, args.format, out)?;
-            Ok(ExitCode::from(crate::NOT_ENOUGH))
-        }
-        done => done,
+    if outcomes.iter().any(|it| matches!(it.got, Ok(Got::Profile(_)))) {
+        return report::run(&report, out);
     }
+    // Only Python was sampled: without a profile there are no steps to report on.
+    print_places(&outcomes, &folder, args.format, out)?;
+    Ok(ExitCode::from(crate::NOT_ENOUGH))
 }
 
 fn note(text: &str) {
@@ -283,11 +282,6 @@ fn write_manifest(
     capture::write_manifest(folder, &manifest).with_context(|| {
         format!("the manifest could not be written\n  folder: {}", folder.display())
     })
-}
-
-/// Only Python was sampled: there is nothing yet that the report could read.
-fn is_without_profile(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(OpenError::NoProfile { .. }))
 }
 
 /// Of a page of places the first tell.

@@ -211,12 +211,6 @@ pub fn shorten(text: &str, width: usize) -> String {
     format!("{start}…{end}")
 }
 
-/// `95.8 %`, `2.9 %`; a digit behind the point below ten.
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
-}
-
 /// Times of one column: one unit, one number of digits, chosen by the largest.
 pub fn column(times: &[Dur]) -> Vec<String> {
     const UNITS: [(&str, f64); 5] =
@@ -230,19 +224,6 @@ pub fn column(times: &[Dur]) -> Vec<String> {
         _ => 3,
     };
     times.iter().map(|it| format!("{:.decimals$} {unit}", it.0 as f64 / scale)).collect()
-}
-
-/// Thousands apart by a thin space.
-pub fn thousands(n: usize) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push('\u{2009}');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// Breaks a text at words.
@@ -271,7 +252,7 @@ pub fn wrap(text: &str, width: usize, indent: &str) -> String {
 mod tests {
     use trace::Dur;
 
-    use super::{Grid, column, percent, shorten, thousands, wrap};
+    use super::{Grid, column, shorten, wrap};
 
     fn grid() -> Grid {
         Grid {
@@ -305,10 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_words() {
-        assert_eq!(percent(0.9577), "96 %");
-        assert_eq!(percent(0.0286), "2.9 %");
-        assert_eq!(thousands(1_234_567), "1\u{2009}234\u{2009}567");
+    fn texts_give_way_and_break_at_words() {
         assert_eq!(shorten("abcdefghij", 7), "ab…ghij");
         assert_eq!(wrap("one two three", 9, " "), " one two\n three\n");
     }

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use rules::Severity;
-use serde_json::{Value, json};
-use session::report::{Report, Share, in_words};
-use trace::Dur;
+use session::report::json::{as_json, ms};
+use session::report::words::{percent, plain, thousands, verdict};
+use session::report::{Report, Share};
 
-use crate::output::{Format, Grid, Output, column, percent, shorten, thousands, wrap};
+use crate::output::{Format, Grid, Output, column, shorten, wrap};
 
 /// Say why a run is slow, what to change and what it would win
 #[derive(Debug, clap::Args)]
@@ -104,33 +104,6 @@ fn devices_in_words(report: &Report) -> String {
         n => format!("{n} × {name}"),
     };
     kinds.iter().map(word).collect::<Vec<_>>().join(", ")
-}
-
-/// The sentence a colleague would say.
-fn verdict(report: &Report) -> String {
-    let (Some(steps), Some(main)) = (&report.steps, report.main()) else {
-        let run = &report.run;
-        return match run.events {
-            0 if report.notes.is_empty() => "There are no events in this profile.".to_owned(),
-            0 => "There are no events in what can be read of this damaged file.".to_owned(),
-            n => format!(
-                "No steps could be told apart in {} events over {}.",
-                thousands(n),
-                run.window
-            ),
-        };
-    };
-    let whose = match &report.main_culprit {
-        Some(it) if it.share >= 0.5 => format!(", most of it in {}", plain(&it.name)),
-        Some(it) => format!("; the largest part, {}, is {}", percent(it.share), plain(&it.name)),
-        None => String::new(),
-    };
-    format!("{} a step, of which {} {}{whose}.", steps.mean, main.per_step, in_words(main.category))
-}
-
-/// Without what the framework puts in front of the user's own names.
-fn plain(name: &str) -> &str {
-    name.trim_start_matches("StatefulPartitionedCall/")
 }
 
 fn text(report: &Report, out: &Output) -> String {
@@ -296,83 +269,4 @@ fn markdown(report: &Report) -> String {
         let _ = writeln!(text, "\n- note: {} {}: {}", note.count, note.kind.name(), note.first);
     }
     text
-}
-
-pub(crate) fn ms(dur: Dur) -> f64 {
-    dur.0 as f64 / 1e9
-}
-
-/// The contract's shape.
-pub fn as_json(report: &Report) -> Value {
-    let run = &report.run;
-    let devices: Vec<Value> = run
-        .devices
-        .iter()
-        .map(|it| json!({"name": it.name, "kind": it.kind, "host": it.host}))
-        .collect();
-    let steps = match &report.steps {
-        Some(it) => json!({
-            "count": it.count,
-            "found_by": it.found_by,
-            "marker": it.marker,
-            "confidence": it.confidence,
-            "warmup_skipped": it.warmup_skipped,
-            "partial": it.partial,
-            "mean_ms": ms(it.mean),
-            "median_ms": ms(it.median),
-            "p95_ms": ms(it.p95),
-            "stdev_ms": it.stdev.map(ms),
-        }),
-        None => json!({"count": 0, "found_by": "none", "confidence": 0.0}),
-    };
-    let breakdown: Vec<Value> = report
-        .breakdown
-        .iter()
-        .map(|it| json!({"category": it.category, "ms_per_step": ms(it.per_step), "share": it.share}))
-        .collect();
-    let unknown: Vec<Value> = report
-        .unknown
-        .iter()
-        .map(|(category, why)| json!({"category": category, "why": why}))
-        .collect();
-    let ops: Vec<Value> = report
-        .top_ops
-        .iter()
-        .map(|it| {
-            json!({"name": it.name, "type": it.op_type, "side": it.side, "count": it.count,
-                   "self_ms": ms(it.own), "share": it.share})
-        })
-        .collect();
-    let not_checked: Vec<Value> = report
-        .diagnosis
-        .not_checked
-        .iter()
-        .map(|(rule, why)| json!({"rule": rule, "why": why}))
-        .collect();
-    let notes: Vec<Value> = report
-        .notes
-        .iter()
-        .map(|it| json!({"kind": it.kind.name(), "count": it.count, "first": it.first}))
-        .collect();
-    json!({
-        "schema": 1,
-        "run": {
-            "path": run.path,
-            "name": run.name,
-            "frameworks": run.frameworks,
-            "hosts": run.hosts,
-            "devices": devices,
-            "window_ms": ms(run.window),
-            "events": run.events,
-        },
-        "verdict": verdict(report),
-        "culprit": report.main_culprit.as_ref().map(|it| json!({"name": it.name, "share": it.share})),
-        "steps": steps,
-        "breakdown": breakdown,
-        "breakdown_unknown": unknown,
-        "top_ops": ops,
-        "findings": findings::as_json(report),
-        "not_checked": not_checked,
-        "notes": notes,
-    })
 }

@@ -42,17 +42,12 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         })?;
         return Ok(ExitCode::SUCCESS);
     };
-    let Some(table) = analyses::find(name) else { bail!("{}", unknown(name)) };
+    let Some(table) = analyses::find(name) else { bail!("{}", analyses::unknown(name)) };
     let rows = table.rows(session.tables());
     let shown = if args.limit == 0 { rows.len() } else { rows.len().min(args.limit) };
     let grid = grid(table, &*rows, shown, args.format == Format::Csv);
     print(&grid, args.format, out, || as_json(table, &*rows, shown))?;
     Ok(ExitCode::SUCCESS)
-}
-
-pub fn unknown(name: &str) -> String {
-    let names: Vec<&str> = analyses::ALL.iter().map(|it| it.name()).collect();
-    format!("no table is called {name:?}\n  hint: there are: {}", names.join(", "))
 }
 
 pub fn first_line(doc: &str) -> &str {

@@ -2,6 +2,9 @@
 //!
 //! Put together here once, so that the terminal, scripts and every other outlet say the same.
 
+pub mod json;
+pub mod words;
+
 use std::collections::BTreeMap;
 
 use analyses::input_stage::pipeline::without_indices;
@@ -336,22 +339,6 @@ fn slowest<K: Ord + Into<String>>(times: BTreeMap<K, i64>) -> Option<Culprit> {
     let all: f64 = times.values().map(|&it| it as f64).sum();
     let (name, time) = times.into_iter().max_by_key(|it| it.1)?;
     (time > 0).then(|| Culprit { name: name.into(), share: time as f64 / all })
-}
-
-/// What a person would say that a category does.
-pub fn in_words(category: &str) -> &'static str {
-    match category {
-        "input" => "wait for input",
-        "transfer_in" => "copy to the device",
-        "compile" => "trace and compile",
-        "python" => "run Python",
-        "runtime" => "are framework overhead on the host",
-        "compute" => "compute",
-        "collective" => "communicate",
-        "transfer_out" => "copy from the device",
-        "output" => "save",
-        _ => "are unexplained idle time",
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use statistics::{Comparison, Doubt, Interval, Steadiness, Summary, Verdict};
 use trace::Dur;
 
 use super::{Columns, too_few};
-use crate::output::{Grid, Output, column, percent, shorten, thousands, wrap};
+use session::report::words::{percent, thousands};
+use crate::output::{Grid, Output, column, shorten, wrap};
 
 /// Everything there is to print.
 pub struct Shown<'a> {

@@ -7,7 +7,7 @@ use session::Session;
 use trace::{Dur, NoteKind, OpKind, TrackKind};
 
 use super::Check;
-use crate::output::{percent, thousands};
+use session::report::words::{percent, thousands};
 
 pub fn checks(session: &Session, path: &Path) -> Vec<Check> {
     let trace = session.trace();

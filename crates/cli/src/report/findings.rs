@@ -3,11 +3,9 @@
 use std::fmt::Write as _;
 
 use rules::{Finding, Severity};
-use serde_json::{Value, json};
 use session::report::Report;
 use trace::Dur;
 
-use super::ms;
 use crate::output::{Output, wrap};
 
 /// The causes, numbered, each with its gain at the right, its evidence and the edit.
@@ -140,43 +138,4 @@ pub fn markdown(report: &Report) -> String {
         }
     }
     text
-}
-
-pub fn as_json(report: &Report) -> Value {
-    report
-        .diagnosis
-        .causes
-        .iter()
-        .map(|cause| {
-            let mut value = finding_json(cause.rule, &cause.finding);
-            let symptoms = cause.symptoms.iter().map(|it| finding_json(it.0, &it.1));
-            value["symptoms"] = symptoms.collect();
-            value
-        })
-        .collect()
-}
-
-fn finding_json(rule: &str, it: &Finding) -> Value {
-    let evidence: Vec<Value> = it
-        .evidence
-        .iter()
-        .map(|it| {
-            let events: Vec<u32> = it.events.iter().map(|it| it.0).collect();
-            json!({"text": it.text, "table": it.table, "rows": it.rows, "events": events})
-        })
-        .collect();
-    let fix: Vec<Value> =
-        it.fix.iter().map(|it| json!({"text": it.text, "edit": it.edit})).collect();
-    json!({
-        "rule": rule,
-        "severity": it.severity.name(),
-        "title": it.title,
-        "cost_ms_per_step": ms(it.cost),
-        "speedup_if_fixed": it.gain.map(|it| it.speedup),
-        "speedup_low": it.gain.map(|it| it.low),
-        "speedup_high": it.gain.map(|it| it.high),
-        "confidence": it.confidence,
-        "evidence": evidence,
-        "fix": fix,
-    })
 }
