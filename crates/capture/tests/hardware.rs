@@ -175,6 +175,34 @@ fn the_machine_is_seen_as_the_kernel_sees_it() {
     }
 }
 
+/// What the sampler writes is what the source reads, and what the document describes.
+#[test]
+fn samples_can_be_read_and_their_columns_are_documented() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = std::process::id();
+    let sampler = Sampler::start(folder.path(), own, Duration::from_millis(20)).unwrap();
+    let from = Instant::now();
+    until("some rows", || sampler.latest().is_some() && from.elapsed() > Duration::from_secs(1));
+    sampler.stop();
+    let path = folder.path().join("hardware.jsonl");
+    let bytes = std::sync::Arc::new(std::fs::read(&path).unwrap());
+    let mut out = trace::TraceBuilder::new();
+    let reader = sources::read(&sources::Input { bytes, path: &path }, &mut out).unwrap();
+    assert_eq!(reader, "hardware");
+    let trace = out.finish();
+    assert_eq!(trace.notes, []);
+    let (header, rows) = read(folder.path());
+    let n_values: usize = rows.iter().map(|it| it.iter().skip(1).flatten().count()).sum();
+    assert_eq!(trace.counters.len(), n_values);
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/run-folder.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    for column in header["columns"].as_array().unwrap() {
+        let column = column.as_str().unwrap();
+        let column = column.split(' ').next().unwrap();
+        assert!(document.contains(&format!("`{column}")), "{column} is not in run-folder.md");
+    }
+}
+
 #[test]
 fn a_process_that_ends_leaves_unknown_values_not_zeros() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
 //! Finds the files of one run below a path.
 //!
 //! A log folder holds runs at any depth: `plugins/profile/<run>/<host>.xplane.pb`, Keras' below
-//! `train/`. The files of one folder are the hosts of one run.
+//! `train/`. The files of one folder are the hosts of one run. A folder with a manifest is one run
+//! with all that is below it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,6 +60,10 @@ impl Run {
 }
 
 fn collect(folder: &Path, depth: usize, runs: &mut BTreeMap<PathBuf, Vec<PathBuf>>) {
+    if let Some(files) = files_of_run_folder(folder, depth) {
+        runs.insert(folder.to_owned(), files);
+        return;
+    }
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut entries: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
     entries.sort();
@@ -71,6 +76,35 @@ fn collect(folder: &Path, depth: usize, runs: &mut BTreeMap<PathBuf, Vec<PathBuf
             runs.entry(folder.to_owned()).or_default().push(entry);
         }
     }
+}
+
+const LARGEST_MANIFEST: u64 = 16 << 20;
+
+/// What lies at the top of a run folder beside its profiles, and can be read.
+const BESIDE_PROFILES: [&str; 1] = ["hardware.jsonl"];
+
+/// The files of a folder that `strobe run` wrote; `None` for other folders.
+///
+/// Profiles come first: when they began is what the times of all others are counted from.
+fn files_of_run_folder(folder: &Path, depth: usize) -> Option<Vec<PathBuf>> {
+    let manifest = folder.join("manifest.json");
+    // Other programs have manifests too, of any size.
+    fs::metadata(&manifest).ok().filter(|it| it.is_file() && it.len() < LARGEST_MANIFEST)?;
+    let manifest = fs::read(manifest).ok()?;
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).ok()?;
+    manifest.get("schema")?;
+    let mut profiles = BTreeMap::new();
+    for entry in fs::read_dir(folder).ok()?.filter_map(|it| Some(it.ok()?.path())) {
+        if entry.is_dir() && depth < DEEPEST {
+            collect(&entry, depth + 1, &mut profiles);
+        }
+    }
+    let mut files: Vec<PathBuf> =
+        profiles.into_values().flatten().filter(|it| is_profile(it)).collect();
+    files.sort();
+    let beside = BESIDE_PROFILES.iter().map(|it| folder.join(it));
+    files.extend(beside.filter(|it| it.is_file()));
+    (!files.is_empty()).then_some(files)
 }
 
 fn is_profile(path: &Path) -> bool {
@@ -108,7 +142,54 @@ fn seconds_of_name(name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::seconds_of_name;
+    use std::path::Path;
+
+    use super::{Run, seconds_of_name};
+
+    fn write(folder: &Path, files: &[(&str, &str)]) {
+        for (file, text) in files {
+            let path = folder.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+    }
+
+    fn files(folder: &Path) -> Vec<String> {
+        let run = Run::find(folder).unwrap();
+        let name = |it: &std::path::PathBuf| it.strip_prefix(folder).unwrap().display().to_string();
+        run.files.iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_folder_with_a_manifest_is_one_run() {
+        let folder = tempfile::tempdir().unwrap();
+        write(
+            folder.path(),
+            &[
+                ("manifest.json", r#"{"schema": 1}"#),
+                ("hardware.jsonl", ""),
+                ("other.jsonl", ""),
+                ("profile/12/plugins/profile/2026_11_15_20_30_23/vm.xplane.pb", ""),
+                ("profile/7/plugins/profile/2026_11_15_20_30_20/vm.xplane.pb", ""),
+            ],
+        );
+        let all = [
+            "profile/12/plugins/profile/2026_11_15_20_30_23/vm.xplane.pb",
+            "profile/7/plugins/profile/2026_11_15_20_30_20/vm.xplane.pb",
+            "hardware.jsonl",
+        ];
+        assert_eq!(files(folder.path()), all);
+        assert_eq!(files(&folder.path().join("profile/7")).len(), 1, "a part of it is a part");
+    }
+
+    #[test]
+    fn samples_alone_are_a_run_where_a_manifest_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &[("manifest.json", r#"{"schema": 1}"#), ("hardware.jsonl", "")]);
+        assert_eq!(files(folder.path()), ["hardware.jsonl"]);
+        write(folder.path(), &[("manifest.json", r#"{"name": "my web app"}"#)]);
+        assert!(Run::find(folder.path()).is_err(), "somebody else's manifest");
+    }
 
     #[test]
     fn names_of_runs_are_times() {

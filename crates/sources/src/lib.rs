@@ -66,7 +66,7 @@ macro_rules! registry {
     };
 }
 
-registry![xplane::XPlane];
+registry![hardware::Hardware, xplane::XPlane];
 
 /// Reads one file with the source that knows it.
 pub fn read(input: &Input<'_>, out: &mut TraceBuilder) -> Result<&'static str, SourceError> {
