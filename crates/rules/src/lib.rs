@@ -11,6 +11,7 @@ mod facts;
 mod gpu;
 mod input;
 mod launches;
+mod samples;
 mod slow_steps;
 pub mod testing;
 
@@ -422,7 +423,16 @@ mod tests {
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().replace('_', "-"))
             .filter(|it| {
-                let helpers = ["facts", "gpu", "input", "launches", "lib", "slow-steps", "testing"];
+                let helpers = [
+                    "facts",
+                    "gpu",
+                    "input",
+                    "launches",
+                    "lib",
+                    "samples",
+                    "slow-steps",
+                    "testing",
+                ];
                 !helpers.contains(&it.as_str())
             })
             .collect();
