@@ -1,6 +1,7 @@
 //! What the sampler itself costs: its share of a core, for several rhythms and sizes of a tree.
 //!
-//! usage: sampler [SECONDS [REPEATS]]; or `sampler watch PID` to see what it sees of a process.
+//! usage: sampler [SECONDS [REPEATS]]; `sampler watch PID` to see what it sees of a process;
+//! `sampler record PID FOLDER` to keep its samples until it ends.
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement, run by hand")]
 
@@ -9,6 +10,7 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("watch") => linux::watch(args.get(1).and_then(|it| it.parse().ok()).unwrap_or(1)),
+        Some("record") if args.len() == 3 => linux::record(args[1].parse().unwrap(), &args[2]),
         _ => {
             let number =
                 |at: usize, or: u32| args.get(at).and_then(|it| it.parse().ok()).unwrap_or(or);
@@ -102,6 +104,15 @@ mod linux {
             let _ = Command::new("kill").args(["-TERM", &id]).status();
             let _ = self.0.wait();
         }
+    }
+
+    pub fn record(pid: u32, folder: &str) {
+        let sampler = Sampler::start(folder.as_ref(), pid, capture::hardware::EVERY).unwrap();
+        let ended = || sampler.latest().is_some_and(|it| it.get("process/count") == Some(0.0));
+        while !ended() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        sampler.stop();
     }
 
     pub fn watch(pid: u32) {

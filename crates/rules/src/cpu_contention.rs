@@ -120,7 +120,9 @@ impl<'t> Seen<'t> {
     }
 
     fn cause(&self) -> Option<Cause> {
-        self.quota().or_else(|| self.hypervisor()).or_else(|| self.others()).or_else(|| self.own())
+        let from_outside = [self.quota(), self.hypervisor(), self.others()].into_iter().flatten();
+        let worst = from_outside.max_by(|a, b| a.share.total_cmp(&b.share));
+        worst.or_else(|| self.own())
     }
 
     fn quota(&self) -> Option<Cause> {
@@ -166,7 +168,7 @@ impl<'t> Seen<'t> {
                 self.cores, self.runnable
             ),
             share: wait.min(others / self.cores),
-            confidence: if self.waited.is_some() { 0.8 } else { 0.6 },
+            confidence: if self.waited.is_some() { 0.7 } else { 0.5 },
             fix: "see who (`top`), and run it elsewhere or later",
             is_own: false,
         })
@@ -252,6 +254,10 @@ mod tests {
         let found = machine(0.8, 1.5, 2.0, Some(0.5)).counter("cpu/stolen", &[0.2; 8]);
         let found = found.finding(&CpuContention);
         assert_eq!(found.title, "other guests of the same machine take 20 % of the cores' time");
+        // Of several causes the worst is named.
+        let found = machine(1.0, 1.0, 6.0, Some(0.9)).counter("cpu/stolen", &[0.06; 8]);
+        let found = found.finding(&CpuContention);
+        assert!(found.title.starts_with("other programs use 1.0 of 2 cores"), "{}", found.title);
     }
 
     #[test]

@@ -64,11 +64,12 @@ impl Rule for MemoryPressure {
         if let Some(at) = fullest.filter(|&it| share(&rows[it]) >= NEARLY_FULL) {
             return full(tables, &rows[at], at, share(&rows[at]));
         }
-        let ram = memory::host_ram(tables.trace());
+        // tf.data counts as used what the kernel would give back: samples know better.
+        let sampled = of_samples(tables);
+        let ram = memory::host_ram(tables.trace()).filter(|_| sampled.is_none());
         if let Some((used, all)) = ram.filter(|it| it.0 as f64 >= it.1 as f64 * NEARLY_FULL) {
             return host_full(tables, used, all);
         }
-        let sampled = of_samples(tables);
         if let Some(found @ Verdict::Found(_)) = sampled {
             return found;
         }

@@ -86,6 +86,11 @@ impl Reader for Pressure {
         self.files.iter().map(|it| it.0.clone()).collect()
     }
 
+    /// Three files, for each of which the kernel adds up what all cores counted.
+    fn part(&self) -> f64 {
+        0.15
+    }
+
     fn read(&mut self, now: Moment, out: &mut [Option<f64>]) -> bool {
         for ((_, file, growth), out) in self.files.iter_mut().zip(out) {
             let text = file.read(&mut self.buffer).ok();
