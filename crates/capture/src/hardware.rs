@@ -295,7 +295,7 @@ fn open(_: &Machine, _: u32, _: &Arc<Shared>) -> Opened {
 }
 
 /// Of a core, for everything that is read. What is left below a hundredth is for writing.
-const BUDGET: f64 = 0.006;
+const BUDGET: f64 = 0.005;
 
 /// How often something may be done so that it stays within its part of the budget.
 #[derive(Debug)]
