@@ -228,6 +228,7 @@ registry![
     copy::Copy,
     critical_path::CriticalPath,
     device_use::DeviceUse,
+    hardware::Hardware,
     host_call::HostCall,
     host_thread::HostThread,
     input_stage::InputStage,

@@ -188,9 +188,15 @@ impl Model for Moves {
     }
 }
 
+/// Whether a counter is an allocator's level: those of samples beside the run hang below a host.
+pub(crate) fn is_allocator(trace: &Trace, counter: TrackId) -> bool {
+    trace.tracks[counter.row()].parent.is_none()
+}
+
 /// Three quarters of what is kept lie before the highest level, so that holders are found.
 fn keep_around_peak(trace: &Trace, rows: &mut Vec<(u32, TrackId)>) {
-    let highest = trace.counters.iter().max_by(|a, b| a.value.total_cmp(&b.value));
+    let levels = trace.counters.iter().filter(|it| is_allocator(trace, it.track));
+    let highest = levels.max_by(|a, b| a.value.total_cmp(&b.value));
     let peak = highest.map_or(i64::MAX, |it| it.time.0);
     rows.sort_by_key(|it| trace.events.start[it.0 as usize]);
     let at = rows.partition_point(|it| trace.events.start[it.0 as usize].0 <= peak);
@@ -362,7 +368,7 @@ const MOST_FLOORS: usize = 300;
 
 /// How steeply floors rise: the median slope of all pairs, and the range in which Kendall's test
 /// would not tell it from chance in one case of twenty. Fewer than four steps have no such range.
-fn growth(floors: &[(i64, i64)]) -> Option<(i64, i64, i64)> {
+pub fn growth(floors: &[(i64, i64)]) -> Option<(i64, i64, i64)> {
     let every = floors.len().div_ceil(MOST_FLOORS).max(1);
     let floors: Vec<(i64, i64)> = floors.iter().copied().step_by(every).collect();
     let n = floors.len() as f64;

@@ -2,6 +2,7 @@
 
 use trace::{Dur, FactValue, Time, Trace, TrackId, TrackKind};
 
+use crate::memory::is_allocator;
 use crate::{Analysis, Tables};
 
 table! {
@@ -51,7 +52,7 @@ impl Analysis for RunInfo {
 
 fn counter_peaks(trace: &Trace) -> Vec<(TrackId, f64)> {
     let mut peaks: Vec<(TrackId, f64)> = Vec::new();
-    for counter in &trace.counters {
+    for counter in trace.counters.iter().filter(|it| is_allocator(trace, it.track)) {
         match peaks.last_mut() {
             Some(last) if last.0 == counter.track => last.1 = last.1.max(counter.value),
             _ => peaks.push((counter.track, counter.value)),

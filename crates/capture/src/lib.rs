@@ -3,6 +3,7 @@
 //! What lies in that folder is described in `docs/run-folder.md`.
 
 pub mod folder;
+pub mod hardware;
 mod hook;
 mod launch;
 mod log;

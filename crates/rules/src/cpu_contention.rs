@@ -1,92 +1,293 @@
 //! Threads that wait for a core.
 
 use analyses::Tables;
-use trace::{Dur, FactValue, TrackId};
+use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts};
-use crate::{Evidence, Finding, Rule, Verdict, WORTH_SAYING};
+use crate::facts::{NO_STEPS, facts, percent};
+use crate::samples::{NO_SAMPLES, Samples};
+use crate::{Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
-    /// More threads want to run than there are cores.
+    /// The training waits for cores that others use, or that a quota keeps from it.
     ///
     /// ## Evidence
-    /// Samples of how many threads are ready to run, against the number of cores. An event that
-    /// takes long may have worked or waited for a core: without samples nothing tells.
+    /// Samples during the steps: cores that are busy beyond what the process and its children use,
+    /// while threads wait (the kernel's CPU pressure, or more threads ready to run than cores); the
+    /// periods in which the container's quota was used up; time that the hypervisor gave to others.
+    /// A training that uses all cores by itself is not contention, unless it has twice as many
+    /// threads ready to run as there are cores.
     ///
     /// ## Fix
-    /// Fewer threads (`tf.config.threading`, `OMP_NUM_THREADS`, `private_threadpool_size`), other
-    /// jobs elsewhere, more cores for the container.
+    /// Other jobs elsewhere, more cores for the container; fewer threads (`tf.config.threading`,
+    /// `OMP_NUM_THREADS`, `private_threadpool_size`) where they are the training's own.
     ///
     /// ## When it is wrong
-    /// Threads that spin while they wait count as ready to run, and take no core from others for
-    /// long.
+    /// Workers of the same training that are no children of the process (a tf.data service, Ray)
+    /// count as others. Threads that spin while they wait count as ready to run, and take no core
+    /// from others for long.
     pub struct CpuContention = "cpu-contention";
 }
 
+/// Interrupts, the kernel's own threads and a shell take a few hundredths of a machine.
+const OTHERS_SHARE: f64 = 0.10;
+/// And on a small machine some tenths of a core.
+const OTHERS_CORES: f64 = 0.25;
+/// Below this share of the time in which a thread waits, waking up is all it is.
+const WAITED: f64 = 0.10;
+/// A quota that is used up now and then, as while a program starts, holds nothing back.
+const QUOTA_USED_UP: f64 = 0.10;
+/// A period without quota left was cut off anywhere between its begin and its end.
+const OF_A_PERIOD: f64 = 0.5;
+/// Each thread beyond twice the cores finds two before it; below that, threads of several pools
+/// that take turns are common and harmless.
+const MANY_THREADS: f64 = 2.0;
+/// What switching between its own threads costs a program: some hundredths, and more only where
+/// they wait for each other.
+const OF_SWITCHING: f64 = 0.10;
+
 impl Rule for CpuContention {
     fn check(&self, tables: &Tables) -> Verdict {
-        let trace = tables.trace();
-        let counts_ready = |track: TrackId| {
-            let name = trace.track_name(track).to_ascii_lowercase();
-            ["runnable", "run queue", "procs_running"].iter().any(|it| name.contains(it))
-        };
-        let ready: Vec<f64> =
-            trace.counters.iter().filter(|it| counts_ready(it.track)).map(|it| it.value).collect();
-        let cores = trace.facts.iter().find_map(|it| match (&*it.key, &it.value) {
-            ("cpu_count" | "cpu_cores", FactValue::Int(n)) if *n > 0 => Some(*n),
-            _ => None,
-        });
-        let (false, Some(cores)) = (ready.is_empty(), cores) else {
-            return Verdict::unknown(
-                "no samples of the run queue; `vmstat 1` beside the run shows it in column r",
-            );
-        };
         let Some(facts) = facts(tables) else {
             return Verdict::unknown(NO_STEPS);
         };
-        let mean = ready.iter().sum::<f64>() / ready.len() as f64;
-        // Of so many threads that want to run, those beyond the cores wait.
-        let waiting = 1.0 - cores as f64 / mean.max(1.0);
+        let Some(seen) = Seen::of(tables) else {
+            return Verdict::unknown(NO_SAMPLES);
+        };
         let on_host = Dur((facts.step.0 - facts.of("compute").0).max(0));
         let host = if facts.on_device { on_host } else { facts.step };
-        let cost = Dur((host.0 as f64 * waiting.max(0.0)) as i64);
+        let Some(cause) = seen.cause() else { return Verdict::Clear };
+        let cost = Dur((host.0 as f64 * cause.share) as i64);
         if facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
-        Finding::new(
-            format!("{mean:.1} threads want to run on {cores} cores"),
-            cost,
-            facts.step,
-        )
-        .confidence(0.5)
-        .evidence(Evidence::text(format!("{} samples of the run queue", ready.len())))
-        .edit("use as many threads as cores", format!("tf.config.threading.set_intra_op_parallelism_threads({cores})"))
-        .found()
+        let mut finding = Finding::new(cause.title, cost, facts.step)
+            .confidence(cause.confidence)
+            .evidence(seen.evidence());
+        if cause.is_own {
+            finding = finding.severity(Severity::Low).edit(
+                "use as many threads as cores",
+                format!("tf.config.threading.set_intra_op_parallelism_threads({})", seen.cores),
+            );
+        } else {
+            finding = finding.fix(cause.fix);
+        }
+        finding.found()
+    }
+}
+
+/// Means over the steps.
+struct Seen<'t> {
+    samples: Samples<'t>,
+    cores: f64,
+    allowed: f64,
+    /// Threads ready to run.
+    runnable: f64,
+    /// Cores that others use; unknown where the process was not seen.
+    others: Option<f64>,
+    waited: Option<f64>,
+    own_waited: Option<f64>,
+    stolen: f64,
+    quota_used_up: f64,
+}
+
+struct Cause {
+    title: String,
+    /// Of the host's part of the step.
+    share: f64,
+    confidence: f64,
+    fix: &'static str,
+    is_own: bool,
+}
+
+impl<'t> Seen<'t> {
+    fn of(tables: &'t Tables) -> Option<Seen<'t>> {
+        let samples = Samples::of(tables)?;
+        let cores = samples.fact("cpu_count").filter(|&it| it >= 1.0)?;
+        let busy = samples.mean("cpu/all");
+        Some(Seen {
+            cores,
+            allowed: samples.fact("cpu_allowed").unwrap_or(cores).min(cores),
+            runnable: samples.mean("cpu/runnable")?,
+            others: busy
+                .zip(samples.mean("cpu/process"))
+                .map(|(busy, own)| (busy * cores - own).max(0.0)),
+            waited: samples.pressure("cpu"),
+            own_waited: samples.mean("pressure/own/cpu"),
+            stolen: samples.mean("cpu/stolen").unwrap_or(0.0),
+            quota_used_up: samples.mean("cpu/throttled").unwrap_or(0.0),
+            samples,
+        })
+    }
+
+    fn cause(&self) -> Option<Cause> {
+        let from_outside = [self.quota(), self.hypervisor(), self.others()].into_iter().flatten();
+        let worst = from_outside.max_by(|a, b| a.share.total_cmp(&b.share));
+        worst.or_else(|| self.own())
+    }
+
+    fn quota(&self) -> Option<Cause> {
+        let quota = self.samples.fact("cpu_quota");
+        let worth = quota.map(|it| format!(" of {it:.1} cores")).unwrap_or_default();
+        (self.quota_used_up >= QUOTA_USED_UP).then(|| Cause {
+            title: format!(
+                "the container's quota{worth} is used up in {} of its periods",
+                percent(self.quota_used_up)
+            ),
+            share: self.quota_used_up * OF_A_PERIOD,
+            confidence: 0.6,
+            fix: "give the container more processor time (`--cpus`, `resources.limits.cpu`), or \
+                  take no more threads than that",
+            is_own: false,
+        })
+    }
+
+    fn hypervisor(&self) -> Option<Cause> {
+        (self.stolen >= WORTH_SAYING).then(|| Cause {
+            title: format!(
+                "other guests of the same machine take {} of the cores' time",
+                percent(self.stolen)
+            ),
+            share: self.stolen,
+            confidence: 0.7,
+            fix: "take a machine with cores of its own, or another one",
+            is_own: false,
+        })
+    }
+
+    fn others(&self) -> Option<Cause> {
+        let others = self.others.filter(|&it| it >= (OTHERS_SHARE * self.cores).max(OTHERS_CORES))?;
+        // Others' cores are no loss to a process that is kept to its own: only its own waiting is.
+        let waited = if self.allowed < self.cores { self.own_waited? } else { self.waited.unwrap_or(1.0) };
+        let wait = self.waiting();
+        if waited < WAITED || wait <= 0.0 {
+            return None;
+        }
+        Some(Cause {
+            title: format!(
+                "other programs use {others:.1} of {} cores, while {:.1} threads want to run",
+                self.cores, self.runnable
+            ),
+            share: wait.min(others / self.cores),
+            confidence: if self.waited.is_some() { 0.7 } else { 0.5 },
+            fix: "see who (`top`), and run it elsewhere or later",
+            is_own: false,
+        })
+    }
+
+    /// Of so many threads that want to run, those beyond the cores wait.
+    fn waiting(&self) -> f64 {
+        1.0 - self.cores / self.runnable.max(1.0)
+    }
+
+    fn own(&self) -> Option<Cause> {
+        let waited = self.waited.is_none_or(|it| it >= WAITED);
+        (waited && self.runnable >= MANY_THREADS * self.cores + 1.0).then(|| Cause {
+            title: format!("{:.1} threads want to run on {} cores", self.runnable, self.cores),
+            share: self.waiting().min(OF_SWITCHING),
+            confidence: 0.4,
+            fix: "",
+            is_own: true,
+        })
+    }
+
+    fn evidence(&self) -> crate::Evidence {
+        let mut text = format!("{:.1} threads ready to run on {} cores", self.runnable, self.cores);
+        if let Some(others) = self.others {
+            text += &format!(", {others:.1} of which others used");
+        }
+        if let Some(waited) = self.waited {
+            text += &format!("; something waited for a core {} of the time", percent(waited));
+        }
+        let counters = [
+            "cpu/runnable",
+            "cpu/all",
+            "cpu/process",
+            "cpu/stolen",
+            "cpu/throttled",
+            "pressure/cpu",
+            "pressure/own/cpu",
+        ];
+        self.samples.evidence(text, &counters)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::CpuContention;
-    use crate::Verdict;
-    use crate::testing::{missing, sampled};
+    use crate::testing::{Beside, missing};
+    use crate::{Severity, Verdict};
 
-    #[test]
-    fn more_ready_threads_than_cores_wait() {
-        let Verdict::Found(found) = sampled(&CpuContention, "procs_running", &[8.0, 8.0]) else {
-            unreachable!("two cores, eight threads")
-        };
-        assert_eq!(found.title, "8.0 threads want to run on 2 cores");
+    /// Two cores: those busy, those of the process, threads ready to run, and pressure.
+    fn machine(all: f64, own: f64, runnable: f64, pressure: Option<f64>) -> Beside {
+        let beside = Beside::cpu()
+            .counter("cpu/all", &[all; 8])
+            .counter("cpu/process", &[own; 8])
+            .counter("cpu/runnable", &[runnable; 8]);
+        match pressure {
+            Some(it) => beside.counter("pressure/cpu", &[it; 8]),
+            None => beside,
+        }
     }
 
     #[test]
-    fn fewer_are_clear() {
-        assert_eq!(sampled(&CpuContention, "procs_running", &[1.0, 2.0]), Verdict::Clear);
+    fn others_that_take_cores_are_found() {
+        let found = machine(1.0, 1.0, 6.0, Some(0.9)).finding(&CpuContention);
+        assert_eq!(found.title, "other programs use 1.0 of 2 cores, while 6.0 threads want to run");
+        assert_eq!(found.severity, Severity::High, "half of the step: {}", found.cost);
+        assert_eq!(
+            found.evidence[0].text,
+            "6.0 threads ready to run on 2 cores, 1.0 of which others used; something waited for \
+             a core 90 % of the time"
+        );
+        assert_eq!(found.evidence[0].rows.len(), 4);
+        // A kernel without pressure tells by the threads alone.
+        machine(1.0, 1.0, 6.0, None).finding(&CpuContention);
+    }
+
+    #[test]
+    fn a_quota_and_a_hypervisor_are_named() {
+        let found = machine(0.5, 1.0, 1.0, Some(0.5))
+            .fact("cpu_quota", 1.5)
+            .counter("cpu/throttled", &[0.6; 8])
+            .finding(&CpuContention);
+        assert_eq!(found.title, "the container's quota of 1.5 cores is used up in 60 % of its periods");
+        let found = machine(0.8, 1.5, 2.0, Some(0.5)).counter("cpu/stolen", &[0.2; 8]);
+        let found = found.finding(&CpuContention);
+        assert_eq!(found.title, "other guests of the same machine take 20 % of the cores' time");
+        // Of several causes the worst is named.
+        let found = machine(1.0, 1.0, 6.0, Some(0.9)).counter("cpu/stolen", &[0.06; 8]);
+        let found = found.finding(&CpuContention);
+        assert!(found.title.starts_with("other programs use 1.0 of 2 cores"), "{}", found.title);
+    }
+
+    #[test]
+    fn too_many_threads_of_its_own_are_worth_a_word() {
+        let found = machine(1.0, 2.0, 12.0, Some(1.0)).finding(&CpuContention);
+        assert_eq!(found.title, "12.0 threads want to run on 2 cores");
+        assert_eq!(found.severity, Severity::Low);
+    }
+
+    #[test]
+    fn a_training_that_uses_all_cores_is_clear() {
+        for beside in [
+            machine(1.0, 1.97, 4.0, Some(0.8)),
+            machine(0.97, 1.9, 3.0, None),
+            // Others work, and cores are left.
+            machine(0.6, 0.5, 1.5, Some(0.02)),
+            // Others work, and nobody waits.
+            machine(1.0, 1.4, 2.5, Some(0.04)),
+            // The process has cores of its own, and does not wait for them.
+            machine(1.0, 1.0, 6.0, Some(0.9))
+                .fact("cpu_allowed", 1.0)
+                .counter("pressure/own/cpu", &[0.01; 8]),
+        ] {
+            assert_eq!(beside.verdict(&CpuContention), Verdict::Clear);
+        }
     }
 
     #[test]
     fn without_samples_it_says_how_to_get_them() {
-        let why = missing(&CpuContention, "host/python: train#1 0..100, train#2 100..200");
-        assert!(why.starts_with("no samples of the run queue"), "{why}");
+        let why = missing(&CpuContention, "host/python: train#1 0..100, train#2 100..200, train#3 200..300");
+        assert!(why.contains("`strobe run` takes them"), "{why}");
     }
 }

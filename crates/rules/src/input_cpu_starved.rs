@@ -3,14 +3,16 @@
 use analyses::Tables;
 
 use crate::input::{Cause, blamed, named};
-use crate::{Rule, Verdict};
+use crate::samples::Samples;
+use crate::{Finding, Rule, Verdict};
 
 rule! {
     /// The input pipeline works in parallel already and needs more CPU than there is.
     ///
     /// ## Evidence
     /// The stage that limits the pipeline runs as many calls at once as there are cores, or lets
-    /// TensorFlow choose how many, and its buffer is still empty.
+    /// TensorFlow choose how many, and its buffer is still empty. Where it was sampled, how busy the
+    /// cores were and who used them.
     ///
     /// ## Fix
     /// Do less of it: `cache()` what is the same in every epoch, precompute it, make it cheaper,
@@ -35,8 +37,11 @@ impl Rule for InputCpuStarved {
             trace::Dur(stage.work_ps),
         );
         let change = format!("cache {}", stage.path);
-        input
-            .finding(tables, title, &change)
+        let cores = Samples::of(tables).and_then(|it| it.of_cores());
+        let finding = input.finding(tables, title, &change);
+        cores
+            .into_iter()
+            .fold(finding, Finding::evidence)
             .edit(
                 "keep its result, if it is the same in every epoch and fits in memory",
                 "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE).cache()",

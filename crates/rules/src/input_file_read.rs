@@ -3,13 +3,15 @@
 use analyses::Tables;
 
 use crate::input::{Cause, blamed, named};
-use crate::{Gain, Rule, Verdict};
+use crate::samples::Samples;
+use crate::{Finding, Gain, Rule, Verdict};
 
 rule! {
     /// Reading files limits the input pipeline.
     ///
     /// ## Evidence
-    /// The stage that limits the pipeline reads records, and there are many of them in a file.
+    /// The stage that limits the pipeline reads records, and there are many of them in a file. Where
+    /// it was sampled, what the disks delivered and how long something waited for them.
     ///
     /// ## Fix
     /// Read several files at once with `interleave(num_parallel_calls=…)`; store them uncompressed
@@ -34,6 +36,8 @@ impl Rule for InputFileRead {
             speedup: (shared.speedup * gone.speedup).sqrt(),
             high: shared.high.max(gone.high),
         });
+        let storage = Samples::of(tables).and_then(|it| it.of_storage());
+        let finding = storage.into_iter().fold(finding, Finding::evidence);
         finding
             .gain(gain)
             .edit(

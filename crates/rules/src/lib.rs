@@ -12,6 +12,7 @@ mod gpu;
 mod input;
 mod launches;
 mod lines;
+mod samples;
 mod slow_steps;
 pub mod testing;
 
@@ -423,8 +424,17 @@ mod tests {
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().replace('_', "-"))
             .filter(|it| {
-                let helpers =
-                    ["facts", "gpu", "input", "launches", "lib", "lines", "slow-steps", "testing"];
+                let helpers = [
+                    "facts",
+                    "gpu",
+                    "input",
+                    "launches",
+                    "lib",
+                    "lines",
+                    "samples",
+                    "slow-steps",
+                    "testing",
+                ];
                 !helpers.contains(&it.as_str())
             })
             .collect();

@@ -11,7 +11,8 @@ use analyses::step::Step;
 use trace::{Dur, EventId};
 
 use crate::facts::{facts, percent};
-use crate::{Evidence, Finding, Rule, Severity, Verdict};
+use crate::samples::Samples;
+use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// Memory is nearly full, or a step keeps far more intermediate results than weights.
@@ -21,7 +22,9 @@ rule! {
     /// host of whose memory so much is in use, by tf.data's word. Without an accelerator also a
     /// step that at its peak keeps more than caches hold and eight times what stays between steps;
     /// for programs of XLA the compiler's own plan stands for the allocator. That is low where
-    /// twice as much would still fit. Who holds most at the peak is named.
+    /// twice as much would still fit. Who holds most at the peak is named. Where the host was sampled,
+    /// also a container at 90 % of its limit, a host with less than 5 % left, and time in which
+    /// something waited for memory, as for pages that were swapped out.
     ///
     /// ## Fix
     /// Recompute activations in the backward pass instead of keeping them (`tf.recompute_grad`,
@@ -61,9 +64,14 @@ impl Rule for MemoryPressure {
         if let Some(at) = fullest.filter(|&it| share(&rows[it]) >= NEARLY_FULL) {
             return full(tables, &rows[at], at, share(&rows[at]));
         }
-        let ram = memory::host_ram(tables.trace());
+        // tf.data counts as used what the kernel would give back: samples know better.
+        let sampled = of_samples(tables);
+        let ram = memory::host_ram(tables.trace()).filter(|_| sampled.is_none());
         if let Some((used, all)) = ram.filter(|it| it.0 as f64 >= it.1 as f64 * NEARLY_FULL) {
             return host_full(tables, used, all);
+        }
+        if let Some(found @ Verdict::Found(_)) = sampled {
+            return found;
         }
         // With an accelerator the host's memory holds no activations.
         let on_host = facts(tables).is_some_and(|it| !it.on_device);
@@ -77,9 +85,62 @@ impl Rule for MemoryPressure {
         } else if on_host && programs.iter().any(|it| it.ran) {
             programs_out_of_balance(tables, &programs)
         } else {
-            Verdict::unknown(NO_ALLOCATORS)
+            sampled.unwrap_or_else(|| Verdict::unknown(NO_ALLOCATORS))
         }
     }
+}
+
+/// Of the machine's memory, caches that can be dropped counted as free: below this the kernel frees
+/// pages while programs wait.
+const HARDLY_ANY_LEFT: f64 = 0.05;
+
+/// What samples of the host say; `None` where there are none.
+fn of_samples(tables: &Tables) -> Option<Verdict> {
+    let samples = Samples::of(tables)?;
+    let available = samples.mean("memory/available")?;
+    let step = facts(tables)?.step;
+    let waited = samples.pressure("memory").unwrap_or(0.0);
+    let swapped = samples.mean("memory/swap").unwrap_or(0.0);
+    let used = samples.mean("memory/container").zip(samples.mean("memory/limit"));
+    let (share, title) = match (used, samples.fact("memory_bytes")) {
+        (Some((used, limit)), _) if limit > 0.0 && used / limit >= NEARLY_FULL => {
+            let (share, used, limit) = (used / limit, size(used as i64), size(limit as i64));
+            (share, format!("the container's memory is {} full, {used} of {limit}", percent(share)))
+        }
+        (_, Some(all)) if all > 0.0 && available / all <= HARDLY_ANY_LEFT => {
+            let (left, of) = (size(available as i64), size(all as i64));
+            (1.0 - available / all, format!("the host has {left} of memory left, of {of}"))
+        }
+        _ if waited >= WORTH_SAYING => {
+            (0.0, format!("waiting for memory takes {} of the time", percent(waited)))
+        }
+        _ => return Some(Verdict::Clear),
+    };
+    let mut text = format!("something waited for memory {} of the time", percent(waited));
+    if swapped >= 1e6 {
+        text += &format!("; {} of the processes are swapped out", size(swapped as i64));
+    }
+    if let Some(faults) = samples.mean("memory/major_faults").filter(|&it| it >= 1.0) {
+        text += &format!("; {faults:.0} pages a second come back from storage");
+    }
+    let cost = Dur((step.0 as f64 * waited) as i64);
+    let full = if share >= FULL { Severity::High } else { Severity::Medium };
+    let severity = if share > 0.0 { full } else { Severity::of(cost, step) };
+    let counters = [
+        "memory/available",
+        "memory/container",
+        "memory/limit",
+        "memory/process",
+        "memory/swap",
+        "memory/major_faults",
+        "pressure/memory",
+        "pressure/own/memory",
+    ];
+    let finding = Finding::new(title, cost, step)
+        .severity(severity)
+        .confidence(0.7)
+        .evidence(samples.evidence(text, &counters));
+    Some(finding.fix("take a smaller batch, shuffle buffer, cache or fewer workers").found())
 }
 
 /// A runtime that found no block large enough and stopped to make one.
@@ -353,7 +414,7 @@ pub(crate) fn size(bytes: i64) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::{MemoryPressure, size};
-    use crate::testing::{finding, missing, verdict};
+    use crate::testing::{Beside, finding, missing, verdict};
     use crate::{Severity, Verdict};
 
     const MB: i64 = 1_000_000;
@@ -452,6 +513,46 @@ pub(crate) mod tests {
                        25000 (96.00%)} 0..10, train#2 100..200";
         let found = finding(&MemoryPressure, picture);
         assert_eq!(found.title, "the host's memory is 96 % full, 25 GB of 26 GB");
+    }
+
+    fn host(available: f64) -> Beside {
+        Beside::cpu().fact("memory_bytes", 32e9).counter("memory/available", &[available; 8])
+    }
+
+    #[test]
+    fn samples_tell_of_a_full_container_host_and_of_waiting() {
+        let found = host(20e9)
+            .counter("memory/container", &[3.9e9; 8])
+            .counter("memory/limit", &[4e9; 8])
+            .finding(&MemoryPressure);
+        assert_eq!(found.title, "the container's memory is 98 % full, 3.9 GB of 4.0 GB");
+        assert_eq!((found.severity, found.cost.0), (Severity::High, 0));
+        let found = host(1e9).finding(&MemoryPressure);
+        assert_eq!(found.title, "the host has 1.0 GB of memory left, of 32 GB");
+        let found = host(3e9)
+            .counter("pressure/memory", &[0.2; 8])
+            .counter("memory/swap", &[2e9; 8])
+            .counter("memory/major_faults", &[500.0; 8])
+            .finding(&MemoryPressure);
+        assert_eq!(found.title, "waiting for memory takes 20 % of the time");
+        assert_eq!(
+            found.evidence[0].text,
+            "something waited for memory 20 % of the time; 2.0 GB of the processes are swapped out; \
+             500 pages a second come back from storage"
+        );
+        assert_eq!((found.severity, found.cost.to_string()), (Severity::Medium, "200.0 µs".to_owned()));
+    }
+
+    #[test]
+    fn samples_of_a_host_with_room_are_clear() {
+        for beside in [
+            host(20e9),
+            host(20e9).counter("memory/container", &[2e9; 8]).counter("memory/limit", &[4e9; 8]),
+            // Swapped out long ago, and not missed.
+            host(3e9).counter("memory/swap", &[2e9; 8]).counter("pressure/memory", &[0.001; 8]),
+        ] {
+            assert_eq!(beside.verdict(&MemoryPressure), Verdict::Clear);
+        }
     }
 
     #[test]

@@ -34,25 +34,87 @@ pub fn missing(rule: &dyn Rule, picture: &str) -> String {
     }
 }
 
-/// The verdict on three idle steps beside which a counter was sampled, on a machine of two cores.
-pub fn sampled(rule: &dyn Rule, counter: &str, values: &[f64]) -> Verdict {
-    let mut out = TraceBuilder::new();
-    let host = out.track(None, TrackKind::Host, "drawn");
-    out.fact(host, "cpu_count", FactValue::Int(2));
-    let process = out.track(Some(host), TrackKind::Process, "host");
-    let thread = out.track(Some(process), TrackKind::Thread, "python");
-    let gpu = out.track(Some(host), TrackKind::Device, "gpu0");
-    let stream = out.track(Some(gpu), TrackKind::Stream, "s");
-    for step in 0..4 {
-        let event = out.event(thread, "train", Time(step * 1000), Dur(1000));
-        out.number(event, NumberKey::Step, step);
-        out.event(stream, "k", Time(step * 1000), Dur(800));
+/// Steps of a millisecond, beside which counters were sampled twice a step, on a machine of two
+/// cores.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    on_gpu: bool,
+    /// Of the host.
+    facts: Vec<(String, f64)>,
+    counters: Vec<(String, Vec<f64>)>,
+    every_ps: i64,
+}
+
+const STEP_PS: i64 = 1_000_000_000;
+
+impl Beside {
+    /// Steps that compute on the host.
+    pub fn cpu() -> Beside {
+        let facts = vec![("cpu_count".to_owned(), 2.0)];
+        Beside { on_gpu: false, facts, counters: Vec::new(), every_ps: STEP_PS / 2 }
     }
-    let track = out.track(Some(host), TrackKind::Counter, counter);
-    for (at, &value) in (0..).zip(values) {
-        out.counter(track, Time(at * 500), value);
+
+    /// Steps of which a GPU computes eight tenths.
+    pub fn gpu() -> Beside {
+        Beside { on_gpu: true, ..Beside::cpu() }
     }
-    rule.check(&Tables::new(Arc::new(out.finish())))
+
+    /// Samples further apart, which go on after the steps.
+    #[must_use]
+    pub fn every(self, every: Dur) -> Beside {
+        Beside { every_ps: every.0, ..self }
+    }
+
+    #[must_use]
+    pub fn fact(mut self, key: &str, value: f64) -> Beside {
+        self.facts.push((key.to_owned(), value));
+        self
+    }
+
+    #[must_use]
+    pub fn counter(mut self, name: &str, values: &[f64]) -> Beside {
+        self.counters.push((name.to_owned(), values.to_vec()));
+        self
+    }
+
+    pub fn tables(&self) -> Tables {
+        let mut out = TraceBuilder::new();
+        let host = out.track(None, TrackKind::Host, "drawn");
+        for (key, value) in &self.facts {
+            out.fact(host, key, FactValue::Float(*value));
+        }
+        let process = out.track(Some(host), TrackKind::Process, "host");
+        let thread = out.track(Some(process), TrackKind::Thread, "python");
+        for step in 0..5 {
+            let event = out.event(thread, "train", Time(step * STEP_PS), Dur(STEP_PS));
+            out.number(event, NumberKey::Step, step);
+            if self.on_gpu {
+                let gpu = out.track(Some(host), TrackKind::Device, "gpu0");
+                let stream = out.track(Some(gpu), TrackKind::Stream, "s");
+                out.event(stream, "k", Time(step * STEP_PS), Dur(STEP_PS / 10 * 8));
+            }
+        }
+        for (name, values) in &self.counters {
+            let track = out.track(Some(host), TrackKind::Counter, name);
+            for (at, &value) in (0..).zip(values) {
+                out.counter(track, Time(at * self.every_ps), value);
+            }
+        }
+        Tables::new(Arc::new(out.finish()))
+    }
+
+    pub fn verdict(&self, rule: &dyn Rule) -> Verdict {
+        rule.check(&self.tables())
+    }
+
+    /// The finding of a rule that must fire.
+    #[expect(clippy::panic, reason = "for tests")]
+    pub fn finding(&self, rule: &dyn Rule) -> Finding {
+        match self.verdict(rule) {
+            Verdict::Found(it) => *it,
+            other => panic!("{} says {other:?}", rule.name()),
+        }
+    }
 }
 
 /// The finding on a drawing beside which stacks were sampled, every microsecond of the first 300:

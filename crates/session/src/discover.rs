@@ -105,7 +105,9 @@ fn is_capture(folder: &Path) -> bool {
 /// What a capture leaves beside profiles, at its top.
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-    name.ends_with(".jsonl") && ["python-", "stacks-"].iter().any(|it| name.starts_with(it))
+    name == "hardware.jsonl"
+        || (name.ends_with(".jsonl")
+            && ["python-", "stacks-"].iter().any(|it| name.starts_with(it)))
 }
 
 fn is_profile(path: &Path) -> bool {
@@ -147,6 +149,51 @@ mod tests {
     use std::path::Path;
 
     use super::{Run, seconds_of_name};
+
+    fn write(folder: &Path, files: &[(&str, &str)]) {
+        for (file, text) in files {
+            let path = folder.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    }
+
+    fn files(folder: &Path) -> Vec<String> {
+        let run = Run::find(folder).unwrap();
+        let name = |it: &std::path::PathBuf| it.strip_prefix(folder).unwrap().display().to_string();
+        run.files.iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_folder_with_a_manifest_is_one_run() {
+        let folder = tempfile::tempdir().unwrap();
+        write(
+            folder.path(),
+            &[
+                ("manifest.json", r#"{"schema": 1}"#),
+                ("hardware.jsonl", ""),
+                ("other.jsonl", ""),
+                ("profile/12/plugins/profile/2026_11_15_20_30_23/vm.xplane.pb", ""),
+                ("profile/7/plugins/profile/2026_11_15_20_30_20/vm.xplane.pb", ""),
+            ],
+        );
+        let all = [
+            "profile/12/plugins/profile/2026_11_15_20_30_23/vm.xplane.pb",
+            "profile/7/plugins/profile/2026_11_15_20_30_20/vm.xplane.pb",
+            "hardware.jsonl",
+        ];
+        assert_eq!(files(folder.path()), all);
+        assert_eq!(files(&folder.path().join("profile/7")).len(), 1, "a part of it is a part");
+    }
+
+    #[test]
+    fn samples_alone_are_a_run_where_a_manifest_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &[("manifest.json", r#"{"schema": 1}"#), ("hardware.jsonl", "")]);
+        assert_eq!(files(folder.path()), ["hardware.jsonl"]);
+        write(folder.path(), &[("manifest.json", r#"{"name": "my web app"}"#)]);
+        assert!(Run::find(folder.path()).is_err(), "somebody else's manifest");
+    }
 
     #[test]
     fn names_of_runs_are_times() {

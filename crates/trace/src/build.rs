@@ -205,6 +205,13 @@ impl TraceBuilder {
         self.track_lookup.contains_key(&(parent, kind, name))
     }
 
+    /// The hosts known so far.
+    pub fn hosts(&self) -> impl Iterator<Item = (TrackId, &str)> {
+        let tracks = self.tracks.iter().enumerate();
+        let hosts = tracks.filter(|it| it.1.kind == TrackKind::Host);
+        hosts.map(|(row, it)| (TrackId(row as u32), self.strings.get(it.name)))
+    }
+
     /// Another track even where one of this name exists: two threads may share a name.
     pub fn new_track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> TrackId {
         let name = self.text(name);

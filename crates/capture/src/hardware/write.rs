@@ -1,0 +1,105 @@
+//! Writes rows of samples as lines of JSON, a second's worth at a time.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// What a killed run may lose of its samples.
+const LONGEST_HELD: Duration = Duration::from_secs(1);
+/// Rows of a machine with many cores fill this sooner.
+const MOST_HELD: usize = 64 << 10;
+
+#[derive(Debug)]
+pub struct Rows {
+    file: File,
+    held: String,
+    written: Instant,
+    /// A full disk may have taken a part of a line.
+    torn: bool,
+}
+
+impl Rows {
+    pub fn new(file: File) -> Rows {
+        Rows { file, held: String::new(), written: Instant::now(), torn: false }
+    }
+
+    pub fn header(&mut self, header: &Value) {
+        let _ = writeln!(self.held, "{header}");
+        self.flush();
+    }
+
+    /// What is not fresh is null: it was said before.
+    pub fn row(&mut self, unix_ns: i64, values: &[Option<f64>], fresh: &[bool]) {
+        let _ = write!(self.held, "[{unix_ns}");
+        for (value, fresh) in values.iter().zip(fresh) {
+            self.held.push(',');
+            push_number(&mut self.held, value.filter(|_| *fresh));
+        }
+        self.held.push_str("]\n");
+        if self.held.len() >= MOST_HELD || self.written.elapsed() >= LONGEST_HELD {
+            self.flush();
+        }
+    }
+
+    pub fn end(&mut self) {
+        self.flush();
+    }
+
+    /// What cannot be written is dropped: a full disk must not stop a training, nor fill memory.
+    fn flush(&mut self) {
+        if self.torn {
+            self.held.insert(0, '\n');
+        }
+        self.torn = self.file.write_all(self.held.as_bytes()).is_err();
+        self.held.clear();
+        self.written = Instant::now();
+    }
+}
+
+/// Whole numbers as such, others with four digits after the point and no zeros behind.
+fn push_number(out: &mut String, value: Option<f64>) {
+    let Some(value) = value.filter(|it| it.is_finite()) else {
+        out.push_str("null");
+        return;
+    };
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        let _ = write!(out, "{}", value as i64);
+        return;
+    }
+    let from = out.len();
+    let _ = write!(out, "{value:.4}");
+    let kept = out[from..].trim_end_matches('0').trim_end_matches('.').len();
+    out.truncate(from + kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::push_number;
+
+    #[test]
+    fn numbers_are_short_and_json() {
+        let written = |it: Option<f64>| {
+            let mut out = String::new();
+            push_number(&mut out, it);
+            out
+        };
+        let all = [
+            Some(0.0),
+            Some(0.25),
+            Some(0.123_456),
+            Some(-0.000_01),
+            Some(16_106_127_360.0),
+            Some(1e-9),
+            Some(f64::NAN),
+            Some(f64::INFINITY),
+            None,
+        ];
+        assert_eq!(
+            all.map(written),
+            ["0", "0.25", "0.1235", "-0", "16106127360", "0", "null", "null", "null"]
+        );
+    }
+}
