@@ -125,7 +125,9 @@ fn own_line<'a>(trace: &Trace, stacks: &'a Stacks, place: u32) -> Option<(&'a Fr
 
 /// Installed code: packages, the standard library, and what has no file.
 fn is_library(file: &str) -> bool {
-    let installed = ["/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"];
+    // The last is our own, put in front of the program.
+    let installed =
+        ["/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "/.hook/_capture/"];
     file.starts_with('<') || installed.iter().any(|it| file.contains(it))
 }
 

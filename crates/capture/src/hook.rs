@@ -88,6 +88,10 @@ impl Hook {
         Ok(Hook { folder })
     }
 
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// What the program's environment has to say.
     pub fn environment(
         &self,

@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
+use crate::beside::Beside;
 use crate::hook::{Hook, Settings};
 
 /// How the command ended.
@@ -38,13 +39,8 @@ pub enum LaunchError {
     NotOnPath { folder: String },
 }
 
-/// Runs `command` to its end; `started` is told its process id.
-pub fn launch(
-    command: &[OsString],
-    run: &Path,
-    settings: &Settings,
-    started: impl FnOnce(u32),
-) -> Result<Ended, LaunchError> {
+/// Runs `command` to its end, recording into the folder `run`.
+pub fn launch(command: &[OsString], run: &Path, settings: &Settings) -> Result<Ended, LaunchError> {
     let folder = || run.display().to_string();
     let hook = Hook::write(run, settings)
         .map_err(|source| LaunchError::NoHook { folder: folder(), source })?;
@@ -62,8 +58,9 @@ pub fn launch(
         _ => LaunchError::CannotStart { command: shown(), source },
     })?;
     let forwarding = signals.map(|it| it.forward_to(child.id()));
-    started(child.id());
+    let beside = Beside::start(run, hook.folder(), child.id());
     let status = child.wait();
+    beside.stop();
     if let Some(it) = forwarding {
         it.stop();
     }

@@ -2,6 +2,7 @@
 //!
 //! What lies in that folder is described in `docs/run-folder.md`.
 
+mod beside;
 pub mod folder;
 pub mod hardware;
 mod hook;

@@ -31,11 +31,22 @@ pub struct Options {
     pub every: Duration,
     /// The largest file that is written; sampling ends there.
     pub max_bytes: u64,
+    /// What the file's name begins with: `stacks` where the process itself writes `python`.
+    pub file: &'static str,
+}
+
+/// What is wanted of a sampler at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// Be ready: finding the interpreter takes longer than a sample.
+    Soon,
+    Now,
+    NoMore,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { every: Duration::from_millis(10), max_bytes: 1 << 30 }
+        Options { every: Duration::from_millis(10), max_bytes: 1 << 30, file: "python" }
     }
 }
 
@@ -115,6 +126,18 @@ pub fn sample(
     folder: &Path,
     stop: &dyn Fn() -> bool,
 ) -> Result<Sampled, PidError> {
+    let wanted = || if stop() { Wanted::NoMore } else { Wanted::Now };
+    sample_when(pid, options, folder, &wanted, &|| ())
+}
+
+/// Samples `pid` into `folder` whenever it is `wanted`; says when it is `ready`.
+pub fn sample_when(
+    pid: u32,
+    options: &Options,
+    folder: &Path,
+    wanted: &dyn Fn() -> Wanted,
+    ready: &dyn Fn(),
+) -> Result<Sampled, PidError> {
     permission::check(pid)?;
     let no_python = |why: String| PidError::NoPython {
         pid,
@@ -132,7 +155,7 @@ pub fn sample(
     let mut spy = Spy { pid, spy: spy.map_err(no_python)? };
     let first = spy.read().map_err(no_python)?;
 
-    let name = format!("python-{pid}.jsonl");
+    let name = format!("{}-{pid}.jsonl", options.file);
     let path = folder.join(&name);
     let write_error = |source| PidError::Write { path: path.clone(), source };
     let mut file = BufWriter::new(File::create(&path).map_err(write_error)?);
@@ -148,7 +171,20 @@ pub fn sample(
     let (mut readings, mut missed, mut missed_in_a_row) = (0, 0, 0);
     let mut ended_early = None;
     let (mut next, mut flushed) = (Instant::now(), Instant::now());
-    while !stop() {
+    ready();
+    loop {
+        match wanted() {
+            Wanted::NoMore => break,
+            Wanted::Now => (),
+            Wanted::Soon => {
+                if permission::is_gone(pid) {
+                    break;
+                }
+                std::thread::sleep(options.every);
+                next = Instant::now();
+                continue;
+            }
+        }
         let now = SystemTime::now();
         readings += 1;
         match spy.read() {

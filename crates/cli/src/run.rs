@@ -93,7 +93,7 @@ pub fn run(args: &Args, _: &mut Output) -> anyhow::Result<ExitCode> {
     manifest.set("settings", settings.as_json());
     capture::write_manifest(&folder, &manifest)?;
 
-    let ended = match capture::launch(&args.command, &folder, &settings, |_| ()) {
+    let ended = match capture::launch(&args.command, &folder, &settings) {
         Ok(ended) => ended,
         Err(error) => {
             let _ = std::fs::remove_dir_all(&folder);

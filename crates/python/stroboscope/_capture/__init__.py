@@ -62,11 +62,11 @@ class Settings:
 class Engine:
     """One process being watched."""
 
-    def __init__(self, folder: str, settings: Settings) -> None:
+    def __init__(self, folder: str, settings: Settings, hook: Optional[str] = None) -> None:
         self.folder = folder
         self.settings = settings
         self.log = Log(folder)
-        self.stacks = Stacks(self.log)
+        self.stacks = Stacks(self.log, hook)
         self.frameworks: dict[str, Any] = {}
         self.dead = False
         self.lock = threading.RLock()
@@ -175,6 +175,8 @@ class Engine:
         self._forget_others()
         if self.state == "searching":
             self.state = "warming"
+            if self.settings.capture and self.settings.stacks:
+                self.stacks.soon()
         if chosen == key and self.state == "warming":
             self._warm(now)
 
@@ -399,7 +401,7 @@ class Engine:
         """In a forked child: the profiler, its window and its file are the parent's."""
         self.dead = True
         self.log.forget()
-        self.stacks.stop()
+        self.stacks.forget()
         self.lock = threading.RLock()
 
     def _fail(self, error: Exception) -> None:
@@ -470,9 +472,9 @@ def watch(name: str) -> None:
             engine.log.said("not-watched", "%s: %s" % (name, "; ".join(missing)))
 
 
-def begin(folder: str, settings: Settings) -> Engine:
-    """Starts to watch this process."""
-    engine = Engine(folder, settings)
+def begin(folder: str, settings: Settings, hook: Optional[str] = None) -> Engine:
+    """Starts to watch this process; `hook` is where whoever started it looks for requests."""
+    engine = Engine(folder, settings, hook)
     relay.listen(engine)
     atexit.register(engine.exiting)
     _before_leaving()
@@ -493,9 +495,10 @@ def framework_imported(name: str) -> None:
     """Called by the hook when a framework's import has ended."""
     if relay.engine is None:
         folder = os.environ["STROBE_RUN_FOLDER"]
-        with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), "settings.json")) as file:
+        hook = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        with open(os.path.join(hook, "settings.json")) as file:
             settings = Settings(json.load(file))
-        begin(folder, settings)
+        begin(folder, settings, hook)
     watch(name)
 
 

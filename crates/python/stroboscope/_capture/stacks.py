@@ -16,6 +16,8 @@ from typing import Optional
 from .log import Log
 
 EVERY_SECONDS = 0.01
+# So long somebody outside may take to be ready.
+GRACE_SECONDS = 0.3
 # Deeper than any training loop; a runaway recursion must not make a sample expensive.
 DEEPEST = 128
 
@@ -33,23 +35,64 @@ def this_thread_is_native() -> None:
 
 
 class Stacks:
-    def __init__(self, log: Log) -> None:
+    """Sampled from outside where somebody does that, otherwise by a thread in here.
+
+    A thread in here waits for Python's lock, and so sees others only where they let go of it.
+    """
+
+    def __init__(self, log: Log, hook: Optional[str]) -> None:
         self._log = log
+        self._asks = self._outside = None
+        if hook is not None:
+            self._asks = os.path.join(hook, "stacks-%d" % os.getpid())
+            self._outside = os.path.join(hook, "outside-%d" % os.getpid())
         self._frames: dict[CodeType, int] = {}
         self._nodes: dict[tuple[Optional[int], int, int], int] = {}
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
 
+    def soon(self) -> None:
+        """Finding the interpreter from outside takes a moment."""
+        self._ask("soon")
+
+    def _ask(self, when: str) -> None:
+        if self._asks is None:
+            return
+        try:
+            with open(self._asks + ".part", "w") as file:
+                file.write(when)
+            os.replace(self._asks + ".part", self._asks)
+        except OSError:
+            self._asks = None
+
     def start(self) -> None:
+        self._ask("now")
         self._stop.clear()
         self._thread = threading.Thread(target=self._run, name="stroboscope", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         self._stop.set()
+        if self._asks is not None:
+            try:
+                os.unlink(self._asks)
+            except OSError:
+                pass
+
+    def forget(self) -> None:
+        """In a forked child: what was asked for is the parent's."""
+        self._asks = None
+        self._stop.set()
+
+    def _is_outside(self) -> bool:
+        return self._outside is not None and os.path.exists(self._outside)
 
     def _run(self) -> None:
         me = threading.get_ident()
+        if self._asks is not None:
+            self._stop.wait(GRACE_SECONDS)
+            if self._is_outside():
+                return
         while not self._stop.wait(EVERY_SECONDS):
             try:
                 self._sample(me)

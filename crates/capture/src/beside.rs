@@ -1,0 +1,124 @@
+//! What is recorded beside a run, from outside its processes: hardware, and stacks of Python.
+//!
+//! ```text
+//! hook      .hook/stacks-PID: "soon" … "now" … removed      when stacks are wanted
+//! beside    .hook/outside-PID                                ready: the hook need not sample
+//! ```
+//!
+//! From inside, a sampler waits for Python's lock and so sees a thread only where that thread
+//! lets go of it, which hides just the short callbacks of input pipelines. From outside it does not.
+//! Where the system does not allow that, the hook samples from inside.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::hardware::{self, Sampler};
+use crate::pid::{self, Wanted};
+
+/// How often to look whether stacks are wanted.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// After a capture, and in runs without one after this long, one sample a second is enough.
+const AT_MOST_FAST: Duration = Duration::from_secs(600);
+const SLOWLY: Duration = Duration::from_secs(1);
+/// More processes than this are never captured at once.
+const MOST_PROCESSES: usize = 64;
+
+pub(crate) struct Beside {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Beside {
+    /// Starts with the command; `hook` is where the processes say what they want.
+    pub fn start(run: &Path, hook: &Path, pid: u32) -> Beside {
+        let over = Arc::new(AtomicBool::new(false));
+        let (run, hook, is_over) = (run.to_owned(), hook.to_owned(), Arc::clone(&over));
+        // A run without samples is still a run: the report says what is missing.
+        let thread = std::thread::Builder::new()
+            .name("beside".to_owned())
+            .spawn(move || record(&run, &hook, pid, &is_over))
+            .ok();
+        Beside { over, thread }
+    }
+
+    pub fn stop(self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn record(run: &Path, hook: &Path, pid: u32, over: &AtomicBool) {
+    let hardware = Sampler::start(run, pid, hardware::EVERY).ok();
+    let began = Instant::now();
+    let (mut fast, mut captured) = (true, false);
+    let sampled = &Mutex::new(BTreeSet::new());
+    std::thread::scope(|scope| {
+        while !over.load(Ordering::Relaxed) {
+            let asking = asking(hook);
+            for &pid in &asking {
+                let mut known = lock(sampled);
+                if known.len() >= MOST_PROCESSES || !known.insert(pid) {
+                    continue;
+                }
+                captured = true;
+                scope.spawn(move || {
+                    stacks_of(pid, run, hook, over);
+                    // It may ask again, for a window that replaces this one.
+                    lock(sampled).remove(&pid);
+                });
+            }
+            let done = captured && asking.is_empty();
+            if fast && (done || began.elapsed() > AT_MOST_FAST) {
+                fast = false;
+                if let Some(it) = &hardware {
+                    it.slow_down(SLOWLY);
+                }
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    });
+    if let Some(it) = hardware {
+        it.stop();
+    }
+}
+
+/// The processes that want their stacks sampled.
+fn asking(hook: &Path) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(hook) else { return Vec::new() };
+    entries
+        .filter_map(|it| it.ok()?.file_name().to_str()?.strip_prefix("stacks-")?.parse().ok())
+        .collect()
+}
+
+fn stacks_of(pid: u32, run: &Path, hook: &Path, over: &AtomicBool) {
+    let asks = hook.join(format!("stacks-{pid}"));
+    let outside: PathBuf = hook.join(format!("outside-{pid}"));
+    let wanted = || match fs::read(&asks) {
+        _ if over.load(Ordering::Relaxed) => Wanted::NoMore,
+        Ok(it) if it == b"now" => Wanted::Now,
+        Ok(_) => Wanted::Soon,
+        Err(_) => Wanted::NoMore,
+    };
+    let ready = || {
+        let _ = fs::write(&outside, b"");
+    };
+    let options = pid::Options { file: "stacks", ..pid::Options::default() };
+    // Not allowed, or no Python of a known kind: the hook sees that nobody is ready.
+    let _ = pid::sample_when(pid, &options, run, &wanted, &ready);
+    let _ = fs::remove_file(outside);
+    // A process that cannot be sampled goes on asking until its window ends.
+    while wanted() != Wanted::NoMore {
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
+}
