@@ -28,10 +28,14 @@ rule! {
     pub struct CpuContention = "cpu-contention";
 }
 
-/// Interrupts, the kernel's own threads and a shell take a few hundredths of a machine.
-const OTHERS_SHARE: f64 = 0.10;
-/// And on a small machine some tenths of a core.
-const OTHERS_CORES: f64 = 0.25;
+/// Interrupts, the kernel's own threads and a shell take a few hundredths of a machine; what a
+/// quarter of it does beside a training is somebody's work.
+const OTHERS_SHARE: f64 = 0.25;
+/// And on a small machine some tenths of a core are a browser or an editor.
+const OTHERS_CORES: f64 = 0.5;
+/// A thread that waits for a core holds the step only while nobody of the same step works or
+/// sleeps meanwhile. Half of the waiting can be vouched for.
+const OF_WAITING: f64 = 0.5;
 /// Below this share of the time in which a thread waits, waking up is all it is.
 const WAITED: f64 = 0.10;
 /// A quota that is used up now and then, as while a program starts, holds nothing back.
@@ -167,7 +171,7 @@ impl<'t> Seen<'t> {
                 "other programs use {others:.1} of {} cores, while {:.1} threads want to run",
                 self.cores, self.runnable
             ),
-            share: wait.min(others / self.cores),
+            share: wait.min(others / self.cores) * OF_WAITING,
             confidence: if self.waited.is_some() { 0.7 } else { 0.5 },
             fix: "see who (`top`), and run it elsewhere or later",
             is_own: false,

@@ -431,11 +431,18 @@ def _is_the_program() -> bool:
 class Relay:
     """Who is told of calls now. Functions are wrapped once; who listens may change."""
 
+    engine: Optional[Engine]
+    begins: Callable[..., None]
+    ends: Callable[..., None]
+    batch: Callable[..., None]
+    yields_to_user: Callable[..., None]
+    user_is_done: Callable[..., None]
+
     def __init__(self) -> None:
         self.stop()
 
     def listen(self, engine: Engine) -> None:
-        self.engine: Optional[Engine] = engine
+        self.engine = engine
         self.begins = engine.begins
         self.ends = engine.ends
         self.batch = engine.batch

@@ -235,7 +235,7 @@ class Jax:
         """Saves the profile alone: JAX would turn it into a second format, which takes longer."""
         from jax._src import profiler
 
-        state = getattr(profiler, "_profile_state", None)
+        state: Any = getattr(profiler, "_profile_state", None)
         session = getattr(state, "profile_session", None)
         if session is None or not hasattr(session, "stop") or not hasattr(state, "reset"):
             self._stop()

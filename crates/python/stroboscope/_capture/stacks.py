@@ -113,7 +113,7 @@ class Stacks:
 
     def _node(self, innermost: FrameType) -> Optional[int]:
         """The place of a frame in the tree of stacks, outermost first."""
-        frames = []
+        frames: list[FrameType] = []
         frame: Optional[FrameType] = innermost
         while frame is not None and len(frames) < DEEPEST:
             if not frame.f_code.co_filename.startswith(_OURS):
