@@ -17,7 +17,7 @@ pub fn new_run_folder(out: Option<&Path>, name: &str) -> io::Result<PathBuf> {
         }
         return fs::canonicalize(out);
     }
-    let runs = state_folder()?.join("stroboscope").join("runs");
+    let runs = runs_folder()?;
     fs::create_dir_all(&runs)?;
     let stamp = stamp(SystemTime::now());
     let name: String =
@@ -35,6 +35,26 @@ pub fn new_run_folder(out: Option<&Path>, name: &str) -> io::Result<PathBuf> {
     Err(io::Error::other(format!("too many runs of this second\n  folder: {}", runs.display())))
 }
 
+/// The runs written where nobody said otherwise, newest first. No such folder: no runs.
+pub fn run_folders() -> Vec<PathBuf> {
+    let Ok(entries) = runs_folder().and_then(fs::read_dir) else { return Vec::new() };
+    let folders = entries.filter_map(|it| Some(it.ok()?.path()));
+    let mut folders: Vec<PathBuf> =
+        folders.filter(|it| it.join("manifest.json").is_file()).collect();
+    // Named by the time they began; `-10` of the same second comes after `-9`.
+    folders.sort_by_cached_key(|it| {
+        let name = it.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+        let (stamp, rest) = name.split_at_checked(STAMP.len()).unwrap_or((&name, ""));
+        (stamp.to_owned(), rest.len(), rest.to_owned())
+    });
+    folders.reverse();
+    folders
+}
+
+fn runs_folder() -> io::Result<PathBuf> {
+    Ok(state_folder()?.join("stroboscope").join("runs"))
+}
+
 fn state_folder() -> io::Result<PathBuf> {
     let said = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
     said("XDG_STATE_HOME")
@@ -42,8 +62,10 @@ fn state_folder() -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::other("no home folder is known; say where with --out"))
 }
 
-/// `2026-11-16T05-31-07`, in UTC.
-fn stamp(now: SystemTime) -> String {
+const STAMP: &str = "2026-11-16T05-31-07";
+
+/// A time as it stands in the name of a run, `2026-11-16T05-31-07`, in UTC.
+pub fn stamp(now: SystemTime) -> String {
     let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     // Civil from days, after Howard Hinnant: years begin in March, so leap days come last.
