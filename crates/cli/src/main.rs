@@ -41,6 +41,7 @@ macro_rules! commands {
 commands![
     demo::Demo,
     run::Run,
+    top::Top,
     report::Report,
     table::Table,
     sql::Sql,
