@@ -41,6 +41,23 @@ fn in_state_folder(name: &str) -> io::Result<PathBuf> {
     Err(io::Error::other(format!("too many runs began in this second\n  path: {}", runs.display())))
 }
 
+/// The runs written where nobody said otherwise, newest first. No such folder: no runs.
+pub fn run_folders() -> Vec<PathBuf> {
+    let Ok(entries) = runs_folder().and_then(fs::read_dir) else { return Vec::new() };
+    let folders = entries.filter_map(|it| Some(it.ok()?.path()));
+    let mut folders: Vec<PathBuf> =
+        folders.filter(|it| it.join("manifest.json").is_file()).collect();
+    // Named by the time they began; `-10` of the same second comes after `-9`.
+    folders.sort_by_cached_key(|it| {
+        let name = it.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+        let time = "2026-11-16-05-31-07";
+        let (time, rest) = name.split_at_checked(time.len()).unwrap_or((&name, ""));
+        (time.to_owned(), rest.len(), rest.to_owned())
+    });
+    folders.reverse();
+    folders
+}
+
 /// `$XDG_STATE_HOME/stroboscope/runs`, by default below `~/.local/state`.
 fn runs_folder() -> io::Result<PathBuf> {
     // The specification asks to ignore relative paths.
@@ -62,7 +79,7 @@ fn at(error: &io::Error, path: &Path) -> io::Error {
 }
 
 /// A time (UTC) as a name: `2026_11_15_20_30_23` as profilers name runs, or with another mark.
-pub(crate) fn time_name(time: SystemTime, mark: char) -> String {
+pub fn time_name(time: SystemTime, mark: char) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     // Civil from days, after Howard Hinnant: years begin in March, so leap days come last.

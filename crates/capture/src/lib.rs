@@ -7,14 +7,17 @@ pub mod folder;
 pub mod hardware;
 mod hook;
 mod launch;
+pub mod live;
 mod log;
 mod manifest;
 pub mod pid;
 mod redact;
 pub mod remote;
+mod running;
 
-pub use folder::new_run_folder;
+pub use folder::{new_run_folder, run_folders};
 pub use hook::Settings;
 pub use launch::{Ended, LaunchError, end_by_signal, launch};
 pub use log::{ProcessLog, Said, process_logs};
 pub use manifest::{Manifest, write_manifest};
+pub use running::{exists, going_on, run_of_process};

@@ -45,6 +45,7 @@ impl Manifest {
         it.insert("schema".to_owned(), json!(1));
         it.insert("kind".to_owned(), json!(kind));
         it.insert("strobe".to_owned(), json!(env!("CARGO_PKG_VERSION")));
+        it.insert("pid".to_owned(), json!(std::process::id()));
         it.insert("started_unix_ns".to_owned(), json!(now_ns()));
         it.insert("machine".to_owned(), machine());
         Manifest(it)

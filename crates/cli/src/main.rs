@@ -42,6 +42,7 @@ commands![
     demo::Demo,
     run::Run,
     attach::Attach,
+    top::Top,
     report::Report,
     table::Table,
     sql::Sql,

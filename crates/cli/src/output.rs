@@ -110,7 +110,7 @@ impl Write for Output {
 }
 
 /// The ten colours of the design, for dark ground, and their nearest among the basic ones.
-fn colour_of(category: &str) -> ([u8; 3], u8) {
+pub fn colour_of(category: &str) -> ([u8; 3], u8) {
     match category {
         "compute" => ([0x6E, 0xA8, 0xFF], 94),
         "collective" => ([0x62, 0xC5, 0x85], 32),

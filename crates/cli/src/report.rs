@@ -174,7 +174,7 @@ fn by_share(report: &Report) -> Vec<&Share> {
 }
 
 /// Neighbours differ by pattern where there are no colours.
-const FILLS: [&str; 4] = ["█", "▒", "▓", "░"];
+pub(crate) const FILLS: [&str; 4] = ["█", "▒", "▓", "░"];
 
 fn fill(at: usize, out: &Output) -> &'static str {
     match out.colour {

@@ -64,7 +64,7 @@ fn warmup(text: &str) -> Result<Warmup, String> {
     }
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(it) if (0.1..=3600.0).contains(&it) => Ok(it),
         _ => Err("a number of seconds from 0.1 to 3600".to_owned()),
