@@ -16,6 +16,9 @@ from . import _capture
 if TYPE_CHECKING:
     from . import Run
 
+# Whoever opens a block trains in it: without a step after this long, none will be seen.
+NO_STEP_SECONDS = 0.3
+
 _FRAMEWORKS = ("tensorflow", "jax", "torch")
 
 
@@ -23,7 +26,8 @@ class profile:
     """Captures a few steady steps of the training loop inside a `with` block.
 
     Steps are found as `strobe run` finds them; `stroboscope.step()` at the beginning of each says
-    it outright. The window opens once steps are steady, and closes after `steps` of them.
+    it outright. The window opens once steps are steady, and closes after `steps` of them. Where no
+    step is seen at once, as of functions that were compiled before the block, it opens by time.
 
     >>> with stroboscope.profile() as capture:      # doctest: +SKIP
     ...     model.fit(dataset, epochs=1)
@@ -44,7 +48,13 @@ class profile:
     ) -> None:
         self._out = None if out is None else os.fspath(out)
         self._settings = _capture.Settings(
-            {"steps": steps, "warmup": warmup, "stacks": stacks, "max_seconds": max_seconds}
+            {
+                "steps": steps,
+                "warmup": warmup,
+                "stacks": stacks,
+                "max_seconds": max_seconds,
+                "no_step_seconds": NO_STEP_SECONDS,
+            }
         )
         self._engine: Optional[_capture.Engine] = None
         #: The run folder, once the block was entered.

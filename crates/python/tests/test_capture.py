@@ -182,8 +182,9 @@ def test_steps_said_outright(tmp_path: Path, jax: None):
             loop(3, stroboscope.step)
             run = capture.load()
             print(run.steps.count, run.findings[0].rule)
-            with stroboscope.profile({str(tmp_path / "again")!r}, steps=5) as again:
-                loop(40)
+            # Compiled before anybody watched: the window opens by time.
+            with stroboscope.profile({str(tmp_path / "again")!r}) as again:
+                loop(150)
             print(again.load().steps.count >= 5)
             """
         )

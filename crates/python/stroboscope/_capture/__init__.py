@@ -34,9 +34,7 @@ from .stacks import Stacks
 EACH_STEP = 20_000
 THINNED_NS = 100_000_000
 # How often records are written out, and limits looked at.
-MIND_SECONDS = 0.5
-# A framework without a step for so long is captured by time.
-NO_STEP_SECONDS = 20.0
+MIND_SECONDS = 0.25
 # Windows are taken anew where the pace after one differs from the pace before it.
 MOST_WINDOWS = 3
 
@@ -53,6 +51,8 @@ class Settings:
         self.max_bytes = int(values.get("max_bytes", 2 << 30))
         self.stacks = bool(values.get("stacks", True))
         self.stop_after = bool(values.get("stop_after", False))
+        # A framework without a step for so long is captured by time.
+        self.no_step_seconds = float(values.get("no_step_seconds", 20.0))
 
     @property
     def fewest_steps(self) -> int:
@@ -380,7 +380,7 @@ class Engine:
                 self._close("%.1f s, %d steps" % (seconds, self.window_steps))
         elif self.state == "searching" and self.settings.capture and not self.windows:
             waited = time.monotonic() - self.armed_at
-            if waited > NO_STEP_SECONDS and _is_the_program():
+            if waited > self.settings.no_step_seconds and _is_the_program():
                 self._open("no step was seen in %.0f s" % waited, time.time_ns())
 
     def exiting(self) -> None:
