@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use capture::folder::new_run_folder;
 use capture::Manifest;
+use capture::hardware::{EVERY, Sampler};
 use capture::pid::{self, PidError, Sampled};
 use capture::remote::{self, Captured, RemoteError, SERVERS, Said, Server};
 use serde_json::{Value, json};
@@ -106,8 +107,8 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     }
     let got = outcomes.iter().filter(|it| it.got.is_ok()).count();
     if got == 0 && args.out.is_none() {
-        // Nobody named it, and nothing is in it.
-        let _ = std::fs::remove_dir(&folder);
+        // Nobody named it, and nothing of the job is in it.
+        let _ = std::fs::remove_dir_all(&folder);
     } else {
         write_manifest(&folder, args, manifest, &outcomes)?;
     }
@@ -144,8 +145,9 @@ fn capture(args: &Args, folder: &Path) -> anyhow::Result<Vec<Outcome>> {
         }
     }
     let servers_done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        // Samples of this machine's hardware are to start here, and to end when Python's do.
+    // Of this machine, and of the first process named: a server may be anywhere.
+    let hardware = pids.first().and_then(|&pid| Sampler::start(folder, pid, EVERY).ok());
+    let outcomes = thread::scope(|scope| {
         let sampling: Vec<_> = pids
             .iter()
             .map(|&pid| {
@@ -170,7 +172,11 @@ fn capture(args: &Args, folder: &Path) -> anyhow::Result<Vec<Outcome>> {
             outcomes.push(Outcome { target: pid.to_string(), kind: "pid", got });
         }
         Ok(outcomes)
-    })
+    });
+    if let Some(it) = hardware {
+        it.stop();
+    }
+    outcomes
 }
 
 /// Samples for as long as asked, and until the servers have recorded.

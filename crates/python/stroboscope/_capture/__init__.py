@@ -90,6 +90,7 @@ class Engine:
         self.window_ns = 0
         self.window_rss = 0
         self.pace_before: list[int] = []
+        self.pause_ns = 0
         self.handler_before: Any = None
         self.minder: Optional[threading.Thread] = None
 
@@ -166,12 +167,14 @@ class Engine:
         it = self.candidates[chosen]
         self.key = chosen
         self.began.clear()
-        self.log.write("step-key", it.starts[0], it.kind, it.name, threading.get_native_id())
-        self.durations = [b - a for a, b in zip(it.starts, it.starts[1:])]
-        for n, start in enumerate(it.starts):
-            self.log.step(start, self.count + n + 1)
-        self.count += it.calls
-        self.last_ns = self.written_ns = it.starts[-1]
+        starts = list(it.starts)
+        self.log.write("step-key", starts[0], it.kind, it.name, threading.get_native_id())
+        self.durations = [b - a for a, b in zip(starts, starts[1:])]
+        self.count += it.calls - len(starts)
+        for start in starts:
+            self.count += 1
+            self.log.step(start, self.count)
+        self.last_ns = self.written_ns = starts[-1]
         self._forget_others()
         if self.state == "searching":
             self.state = "warming"
@@ -195,11 +198,12 @@ class Engine:
         it = self.candidates[key]
         if old is not None and steps.RANK.get(it.kind, 0) < steps.RANK.get(old.kind, 0):
             return
-        self.candidates = {key: it}
+        # From here on only: its earlier calls may lie hours back.
+        again = self.candidates[key] = steps.Candidate(it.kind, it.name)
+        again.begins(now)
+        self.candidates = {key: again}
         self.key = None
-        it.calls = min(it.calls, len(it.starts))
         self.state = "searching" if self.windows == 0 else self.state
-        self._search(key, now)
 
     def _step(self, now: int) -> None:
         duration = now - self.last_ns
@@ -242,16 +246,19 @@ class Engine:
         """After a window: was it of the pace that the run keeps?"""
         if self.settings.warmup is not None or self.settings.steps is not None:
             return
-        after = self.durations
-        if self.pace_before and duration > steps.PAUSE * steps.median(self.pace_before):
+        if duration > self.pause_ns:
             self.windows = MOST_WINDOWS
             return
-        if len(after) < 10 or sum(after) < 2_000_000_000 or len(after) % 10:
+        after = self.durations
+        if len(after) % 10 or len(after) < 20 or sum(after) < 2_000_000_000:
             return
-        before = self.pace_before
         # The last half, so that what the profiler's end disturbed is over.
         recent = after[len(after) // 2 :]
-        if before and not steps.same_pace(recent, before) and len(after) >= 20:
+        before = self.pace_before
+        if not before or (steps.same_pace(recent, before) and len(after) >= 100):
+            # It holds: from here on, steps are only counted.
+            self.windows = MOST_WINDOWS
+        elif not steps.same_pace(recent, before):
             pace = (steps.median(before) / 1e6, steps.median(recent) / 1e6)
             self._open("the pace went from %.1f ms to %.1f ms" % pace, now)
 
@@ -287,6 +294,8 @@ class Engine:
             self.window_steps = 0
             self.window_rss = _resident_bytes()
             self.pace_before = self.durations[-50:]
+            usual = steps.median(self.pace_before) if self.pace_before else 0
+            self.pause_ns = max(steps.PAUSE * usual, steps.SHORTEST_PAUSE_NS)
             self.state = "capturing"
             self._catch_sigterm()
             took = time.monotonic() - began
@@ -408,6 +417,10 @@ class Engine:
         self.dead = True
         try:
             self.log.said("failed", "%s: %s" % (type(error).__name__, error))
+            profiler, self.profiler = self.profiler, None
+            if profiler is not None:
+                # A profiler that nobody stops slows the run and fills its memory.
+                profiler.stop(True)
             self.log.flush()
         except Exception:
             pass

@@ -6,6 +6,7 @@ gradients, of an optimizer, for the next batch. One of them is taken as the begi
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Hashable, Optional
 
 # What is called once a step almost always comes first. A function is called once a step mostly;
@@ -27,13 +28,13 @@ class Candidate:
         self.calls = 0
         self.inside_ns = 0
         self.since_step = 0
-        self.starts: list[int] = []
+        #: The last ones.
+        self.starts: deque[int] = deque(maxlen=64)
 
     def begins(self, at_ns: int) -> None:
         self.calls += 1
         self.since_step += 1
-        if len(self.starts) < 64:
-            self.starts.append(at_ns)
+        self.starts.append(at_ns)
 
     def ends(self, began_ns: int, at_ns: int) -> None:
         # The first call traces and compiles: it says nothing of the later ones.
@@ -73,6 +74,7 @@ SAME_PACE_OF_FEW = 1.5
 FEW = 3
 # A pause of so many steps ends a phase: what comes after it is another loop, or another part of it.
 PAUSE = 5
+SHORTEST_PAUSE_NS = 50_000_000
 # With fewer than this behind it a run of short steps has not filled its buffers.
 FEWEST_NS = 500_000_000
 ENOUGH_STEPS = 30
