@@ -88,7 +88,8 @@ fn lines_of(tables: &Tables, trace: &Trace, process: &Process) -> Vec<PythonLine
         let Some((frame, line)) = own_line(trace, stacks, sample.place) else { continue };
         let sum = sums.entry((activity, frame.file, frame.function, line)).or_default();
         sum.samples += 1;
-        if let Some((innermost, _)) = stacks.stack(sample.place).next()
+        let mut theirs = stacks.stack(sample.place).filter(|it| !is_ours(trace.text(it.0.file)));
+        if let Some((innermost, _)) = theirs.next()
             && (innermost.file, innermost.function) != (frame.file, frame.function)
         {
             *sum.inside.entry(innermost.function).or_default() += 1;
@@ -125,10 +126,13 @@ fn own_line<'a>(trace: &Trace, stacks: &'a Stacks, place: u32) -> Option<(&'a Fr
 
 /// Installed code: packages, the standard library, and what has no file.
 fn is_library(file: &str) -> bool {
-    // The last is our own, put in front of the program.
-    let installed =
-        ["/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "/.hook/_capture/"];
-    file.starts_with('<') || installed.iter().any(|it| file.contains(it))
+    let installed = ["/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"];
+    file.starts_with('<') || is_ours(file) || installed.iter().any(|it| file.contains(it))
+}
+
+/// What `strobe run` puts in front of the program.
+fn is_ours(file: &str) -> bool {
+    file.contains("/.hook/_capture/")
 }
 
 /// Whether Python was called to make a batch: by TensorFlow's pipeline or in a loader.

@@ -22,8 +22,11 @@ use crate::pid::{self, Wanted};
 
 /// How often to look whether stacks are wanted.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// After a capture, and in runs without one after this long, one sample a second is enough.
+/// After a capture, and in runs without one after a while, fewer samples are enough: some a second
+/// for a minute, which shows whether memory grows, then one.
 const AT_MOST_FAST: Duration = Duration::from_secs(600);
+const SLOWER: Duration = Duration::from_millis(250);
+const SLOWER_FOR: Duration = Duration::from_secs(60);
 const SLOWLY: Duration = Duration::from_secs(1);
 /// More processes than this are never captured at once.
 const MOST_PROCESSES: usize = 64;
@@ -57,7 +60,7 @@ impl Beside {
 fn record(run: &Path, hook: &Path, pid: u32, over: &AtomicBool) {
     let hardware = Sampler::start(run, pid, hardware::EVERY).ok();
     let began = Instant::now();
-    let (mut fast, mut captured) = (true, false);
+    let (mut slowed, mut captured): (Option<(Duration, Instant)>, bool) = (None, false);
     let sampled = &Mutex::new(BTreeSet::new());
     std::thread::scope(|scope| {
         while !over.load(Ordering::Relaxed) {
@@ -75,10 +78,15 @@ fn record(run: &Path, hook: &Path, pid: u32, over: &AtomicBool) {
                 });
             }
             let done = captured && asking.is_empty();
-            if fast && (done || began.elapsed() > AT_MOST_FAST) {
-                fast = false;
+            let next = match slowed {
+                None if done || began.elapsed() > AT_MOST_FAST => Some(SLOWER),
+                Some((SLOWER, since)) if since.elapsed() > SLOWER_FOR => Some(SLOWLY),
+                _ => None,
+            };
+            if let Some(every) = next {
+                slowed = Some((every, Instant::now()));
                 if let Some(it) = &hardware {
-                    it.slow_down(SLOWLY);
+                    it.slow_down(every);
                 }
             }
             std::thread::sleep(LOOK_EVERY);
