@@ -147,7 +147,8 @@ impl Analysis for Step {
         for host in trace.tracks_of(TrackKind::Host) {
             let found = by_markers(trace, host)
                 .or_else(|| by_device_steps(trace, host))
-                .or_else(|| by_calls(trace, host));
+                .or_else(|| by_calls(trace, host))
+                .or_else(|| by_watching(trace, host));
             let found = match found {
                 // What was called ahead of time runs later: its own rhythm is that of the steps.
                 Some(ahead) if ran_ahead(trace, host, &ahead) => {
@@ -317,6 +318,39 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
         found.ends_at = found.starts.pop().map(|it| it.0);
     }
     Some(found)
+}
+
+/// Steps that the process itself was seen to begin while its profiler was on.
+fn by_watching(trace: &Trace, host: TrackId) -> Option<Found> {
+    // Of several processes, which one's steps these are is not known.
+    let mut watched = trace.processes.iter().filter(|it| !it.windows.is_empty());
+    let (process, None) = (watched.next()?, watched.next()) else { return None };
+    if trace.tracks_of(TrackKind::Host).count() != 1 {
+        return None;
+    }
+    let window = process.windows.last()?;
+    let end = window.end.map_or(i64::MAX, |it| it.0);
+    // The window opens as a step begins.
+    let seen = process.steps.iter().map(|it| it.time.0);
+    let mut starts = vec![window.start.0];
+    starts.extend(seen.filter(|&it| it > window.start.0 && it <= end));
+    if starts.len() < 4 {
+        return None;
+    }
+    // It closes as another begins, of which nothing is recorded.
+    let ends_at = starts.pop();
+    let track = on_host(trace, host, TrackKind::Thread)
+        .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
+        .max_by_key(|it| (trace.track_name(*it).contains("python"), trace.tracks[it.row()].events.len()))?;
+    let ends = starts.iter().copied().skip(1).chain(ends_at);
+    Some(Found {
+        track,
+        by: "calls",
+        confidence: 0.9,
+        marker: process.step_name.clone().unwrap_or_else(|| "steps".to_owned()),
+        starts: starts.iter().zip(ends).map(|it| (*it.0, it.1, None)).collect(),
+        ends_at,
+    })
 }
 
 /// Threads on which input is made, ahead of the steps that use it.
@@ -627,6 +661,7 @@ mod tests {
     use std::sync::Arc;
 
     use trace::testing::draw;
+    use trace::{Process, StepCount, Time, Window};
 
     use super::{Step, median, warmup_of};
     use crate::Tables;
@@ -652,6 +687,30 @@ mod tests {
                 (200, 80, "markers", false, false),
             ],
         );
+    }
+
+    #[test]
+    fn where_no_calls_repeat_the_steps_that_were_watched_count() {
+        let ops: Vec<String> = (0..40).map(|it| format!("Op{} {}..{}", it % 7, it * 10, it * 10 + 5)).collect();
+        let mut trace = draw(&format!("host/python: {}", ops.join(", ")));
+        let step = |us: i64, count: i64| StepCount { time: Time(us * 1_000_000), count, anew: false };
+        let window = Window {
+            start: Time(1_000_000),
+            end: Some(Time(401_000_000)),
+            until: Some(Time(402_000_000)),
+        };
+        trace.processes.push(Process {
+            steps: vec![step(0, 1), step(100, 2), step(200, 3), step(300, 4), step(400, 5)],
+            windows: vec![window],
+            ..Process::default()
+        });
+        let tables = Tables::new(Arc::new(trace));
+        let rows: Vec<_> = tables
+            .get::<Step>()
+            .iter()
+            .map(|it| (it.start_ps / 1_000_000, it.dur_ps / 1_000_000, it.found_by))
+            .collect();
+        assert_eq!(rows, [(1, 99, "calls"), (100, 100, "calls"), (200, 100, "calls"), (300, 100, "calls")]);
     }
 
     #[test]

@@ -61,8 +61,8 @@ def test_an_evaluation_now_and_then_is_no_step():
         ([2000, 200, 210], "steady"),
         ([2000, 200], None),
         # Too short a time to have seen anything, until there are many.
-        ([100, 1, 1, 1], None),
-        ([100] + [1] * 40, "steady"),
+        ([50, 1, 1, 1], None),
+        ([50] + [1] * 40, "steady"),
         # Slower and slower: in the end it is captured as it is.
         ([100, 200, 400], None),
         ([100, 200, 400, 800, 1600, 3200, 6400, 12800], "no steady pace"),

@@ -38,6 +38,8 @@ const OTHERS_CORES: f64 = 0.5;
 const OF_WAITING: f64 = 0.5;
 /// Below this share of the time in which a thread waits, waking up is all it is.
 const WAITED: f64 = 0.10;
+/// Below this share of the step, what others take is said, not alarmed about.
+const MUCH: f64 = 0.20;
 /// A quota that is used up now and then, as while a program starts, holds nothing back.
 const QUOTA_USED_UP: f64 = 0.10;
 /// A period without quota left was cut off anywhere between its begin and its end.
@@ -74,6 +76,10 @@ impl Rule for CpuContention {
             );
         } else {
             finding = finding.fix(cause.fix);
+            // Some neighbours are the rule on shared machines, and not what the run suffers from.
+            if cause.share < MUCH {
+                finding = finding.severity(Severity::Low);
+            }
         }
         finding.found()
     }

@@ -110,6 +110,7 @@ impl Reader {
             "step-key" => {
                 self.anew = true;
                 self.process.driving_thread = number(4).or(self.process.driving_thread);
+                self.process.step_name = record[3].as_str().map(str::to_owned);
             }
             "examples" => self.process.examples = Some(number(1)?),
             "said" => {

@@ -360,6 +360,7 @@ impl TraceBuilder {
         }
         if known.steps.is_empty() {
             known.steps = process.steps;
+            known.step_name = process.step_name;
             known.windows = process.windows;
         }
         known.driving_thread = known.driving_thread.or(process.driving_thread);

@@ -8,6 +8,8 @@ pub struct Process {
     pub pid: i64,
     /// The thread whose calls make the steps, as the operating system numbers it.
     pub driving_thread: Option<i64>,
+    /// What is called once a step.
+    pub step_name: Option<String>,
     /// The steps of the whole run, by time.
     pub steps: Vec<StepCount>,
     /// When its profiler was on.

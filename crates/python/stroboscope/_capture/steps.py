@@ -75,8 +75,9 @@ FEW = 3
 # A pause of so many steps ends a phase: what comes after it is another loop, or another part of it.
 PAUSE = 5
 SHORTEST_PAUSE_NS = 50_000_000
-# With fewer than this behind it a run of short steps has not filled its buffers.
-FEWEST_NS = 500_000_000
+# With less behind it nothing is known of a run; a short program may end soon after. Buffers that
+# fill later change the pace, and a later window replaces the first.
+FEWEST_NS = 100_000_000
 ENOUGH_STEPS = 30
 # The cap: a loop that finds no pace is captured as it is. A later window replaces the first one
 # where the pace turns out to be another.
