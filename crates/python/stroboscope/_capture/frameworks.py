@@ -58,6 +58,26 @@ def _around(
     return call
 
 
+def _told(
+    start: Callable[..., Any], stop: Callable[..., Any], watcher: Watcher, owner: str, folder: str
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """A profiler's start and stop for the program itself, of which the watcher is told."""
+
+    @functools.wraps(start)
+    def told_start(*args: Any, **kwargs: Any) -> Any:
+        watcher.yields_to_user(owner, args[0] if args else kwargs.get(folder))
+        return start(*args, **kwargs)
+
+    @functools.wraps(stop)
+    def told_stop(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return stop(*args, **kwargs)
+        finally:
+            watcher.user_is_done()
+
+    return told_start, told_stop
+
+
 def _innermost(function: Any) -> Any:
     """What a function was before anybody wrapped it."""
     for _ in range(16):
@@ -140,19 +160,7 @@ class TensorFlow:
         from tensorflow.python.profiler import profiler_v2
 
         self._start, self._stop = profiler_v2.start, profiler_v2.stop
-
-        @functools.wraps(self._start)
-        def start(*args: Any, **kwargs: Any) -> Any:
-            watcher.yields_to_user(self.name, args[0] if args else kwargs.get("logdir"))
-            return self._start(*args, **kwargs)
-
-        @functools.wraps(self._stop)
-        def stop(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return self._stop(*args, **kwargs)
-            finally:
-                watcher.user_is_done()
-
+        start, stop = _told(self._start, self._stop, watcher, self.name, "logdir")
         profiler_v2.start, profiler_v2.stop = start, stop
         self._api.start, self._api.stop = start, stop
 
@@ -203,19 +211,7 @@ class Jax:
         from jax._src import profiler
 
         self._start, self._stop = profiler.start_trace, profiler.stop_trace
-
-        @functools.wraps(self._start)
-        def start(*args: Any, **kwargs: Any) -> Any:
-            watcher.yields_to_user(self.name, args[0] if args else kwargs.get("log_dir"))
-            return self._start(*args, **kwargs)
-
-        @functools.wraps(self._stop)
-        def stop(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return self._stop(*args, **kwargs)
-            finally:
-                watcher.user_is_done()
-
+        start, stop = _told(self._start, self._stop, watcher, self.name, "log_dir")
         profiler.start_trace, profiler.stop_trace = start, stop
         self._api.start_trace, self._api.stop_trace = start, stop
 
