@@ -44,6 +44,7 @@ commands![
     attach::Attach,
     top::Top,
     report::Report,
+    serve::Serve,
     table::Table,
     sql::Sql,
     bench::Bench,

@@ -1,0 +1,40 @@
+//! Which runs there are, how far they are open, and the verdict on one.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde_json::{Value, json};
+use session::report::json::as_json;
+
+use super::{Answer, Opened, Refusal, RunNumber, computed, no_such_run};
+use crate::runs::Runs;
+
+pub(super) async fn list(State(runs): State<Arc<Runs>>) -> Answer {
+    let entries = runs.entries().iter().enumerate();
+    let list: Vec<Value> = entries
+        .map(|(id, it)| {
+            let path = it.path.display().to_string();
+            json!({"id": id, "name": it.name, "path": path, "state": it.status().state})
+        })
+        .collect();
+    Answer(json!(list))
+}
+
+pub(super) async fn status(
+    State(runs): State<Arc<Runs>>,
+    RunNumber(run): RunNumber,
+) -> Result<Answer, Refusal> {
+    let it = runs.status(run).ok_or_else(no_such_run)?;
+    Ok(Answer(json!({
+        "state": it.state,
+        "phase": it.phase,
+        "bytes": it.bytes,
+        "total_bytes": it.total_bytes,
+        "seconds": it.seconds,
+        "error": it.error,
+    })))
+}
+
+pub(super) async fn report(Opened(session): Opened) -> Result<Answer, Refusal> {
+    computed(move || Answer(as_json(&session.report()))).await
+}

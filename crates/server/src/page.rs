@@ -1,0 +1,36 @@
+//! The files of the page, built from `web/` and part of the binary.
+
+use axum::body::Body;
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+
+/// Name and content, as the build script lists them.
+static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page_files.rs"));
+
+pub(crate) fn is_built() -> bool {
+    FILES.iter().any(|it| it.0.starts_with("assets/"))
+}
+
+/// Names below `assets/` carry a hash of the content: what was fetched once stays true.
+pub(crate) async fn file(uri: Uri) -> Response {
+    let path = uri.path().trim_start_matches('/');
+    let path = if path.is_empty() { "index.html" } else { path };
+    let Some((_, content)) = FILES.iter().find(|it| it.0 == path) else {
+        return (StatusCode::NOT_FOUND, "there is no such page; the first one is /\n")
+            .into_response();
+    };
+    let kind = match path.rsplit('.').next() {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    };
+    let keep = if path.starts_with("assets/") {
+        "public, max-age=31536000, immutable"
+    } else {
+        "no-cache"
+    };
+    let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, keep)];
+    (headers, Body::from(*content)).into_response()
+}

@@ -1,0 +1,138 @@
+// The frame: a slim bar on top, the rail of views, the view itself.
+
+import { useEffect, useState } from "preact/hooks";
+import type { ComponentType } from "preact";
+import { failure, follow, runs, status, useReport } from "./data/store";
+import { bytes, thousands } from "./format";
+import { Failed } from "./parts/empty";
+import { go, link, route } from "./router";
+import { choose, theme } from "./theme";
+import { VIEWS, type View, type ViewProps } from "./views";
+
+export function App() {
+  const { run, view } = route.value;
+  useEffect(() => {
+    let left = false;
+    void follow(run, () => left);
+    return () => {
+      left = true;
+    };
+  }, [run]);
+  const ready = status.value?.state === "ready";
+  const shown = VIEWS.find((it) => it.id === view);
+  useEffect(() => {
+    document.title = `${shown?.title ?? "Not found"} · Stroboscope`;
+  }, [shown]);
+  return (
+    <div class="frame">
+      <Top run={run} ready={ready} />
+      <nav class="rail" aria-label="Views">
+        {VIEWS.map((it) => (
+          <a key={it.id} href={link(it.id)} aria-current={it.id === view ? "page" : undefined}>
+            {it.title}
+            {it.id === "overview" && ready && <FindingCount run={run} />}
+          </a>
+        ))}
+      </nav>
+      <main class="view" id="view" tabIndex={-1}>
+        {failure.value ? (
+          <Failed error={failure.value} />
+        ) : !ready ? (
+          <Opening />
+        ) : shown ? (
+          <Loaded key={`${shown.id}/${run}`} view={shown} run={run} />
+        ) : (
+          <Failed error={new Error(`there is no view called ${view}`)} />
+        )}
+      </main>
+    </div>
+  );
+}
+
+function Top({ run, ready }: { run: number; ready: boolean }) {
+  const other = theme.value === "dark" ? "light" : "dark";
+  const list = runs.value ?? [];
+  return (
+    <header class="top">
+      <a class="brand" href={link("overview", {}, run)}>
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <rect width="16" height="16" rx="3" fill="currentColor" />
+          <path d="M3 4h2v8H3zM7 4h2v8H7zM11 4h2v8h-2z" fill="var(--ground)" />
+        </svg>
+        Stroboscope
+      </a>
+      {list.length > 1 ? (
+        <select
+          aria-label="Run"
+          value={String(run)}
+          onChange={(it) => go(route.value.view, {}, Number(it.currentTarget.value))}
+        >
+          {list.map((it) => (
+            <option key={it.id} value={String(it.id)} title={it.path}>
+              {it.name}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <b>{list[0]?.name}</b>
+      )}
+      <span class="facts">{ready && <Facts run={run} />}</span>
+      <button onClick={() => choose(other)} title={`Switch to the ${other} theme`}>
+        {theme.value === "dark" ? "Dark" : "Light"}
+      </button>
+    </header>
+  );
+}
+
+const NAMES: Record<string, string> = { tensorflow: "TensorFlow", jax: "JAX", pytorch: "PyTorch" };
+
+function Facts({ run }: { run: number }) {
+  const { value: report } = useReport(run);
+  if (!report) return null;
+  const { hosts, devices, frameworks, events } = report.run;
+  const facts = [
+    frameworks.map((it) => NAMES[it] ?? it).join(", "),
+    `${hosts.length} ${hosts.length === 1 ? "host" : "hosts"}, ${
+      devices.length === 0 ? "CPU only" : `${devices.length} × ${devices[0]!.name}`
+    }`,
+    report.steps.count > 0 && `${report.steps.count} steady steps`,
+    `${thousands(events)} events`,
+  ];
+  return <>{facts.filter(Boolean).join(" · ")}</>;
+}
+
+function FindingCount({ run }: { run: number }) {
+  const n = useReport(run).value?.findings.length;
+  return n ? (
+    <span class="count" aria-label={`${n} findings`}>
+      {n}
+    </span>
+  ) : null;
+}
+
+/** Nothing spins: a line that grows, and what it is doing. */
+function Opening() {
+  const now = status.value;
+  const share = now && now.total_bytes > 0 ? now.bytes / now.total_bytes : 0;
+  return (
+    <div class="pad" role="status">
+      <div class="progress" style={{ width: `${Math.max(share, 0.02) * 100}%` }} />
+      {now && now.seconds >= 0.3 && (
+        <p class="faint">
+          {now.phase}
+          {now.total_bytes > 0 && `, ${bytes(now.total_bytes)}`} · {now.seconds.toFixed(0)} s
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Loaded({ view, run }: { view: View; run: number }) {
+  const [Content, setContent] = useState<ComponentType<ViewProps> | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  useEffect(() => {
+    view.load().then((it) => setContent(() => it.default), setError);
+  }, [view]);
+  if (error) return <Failed error={error} />;
+  return Content && <Content run={run} />;
+}

@@ -1,0 +1,91 @@
+// What is asked once and remembered: runs, reports, tables. Views read it through hooks.
+
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import type { Client } from "./client";
+import type { Cell, Report, RunEntry, RunStatus, TableData, TableSchema, Timeline } from "./types";
+
+/** Set once, by the entry point. */
+export let client: Client;
+export function useClient(it: Client): void {
+  client = it;
+}
+
+export const runs = signal<RunEntry[] | null>(null);
+export const status = signal<RunStatus | null>(null);
+/** Why there is nothing to show, if so. */
+export const failure = signal<Error | null>(null);
+
+const answers = new Map<string, Promise<unknown>>();
+
+/** Asks once for each path; an answer that failed is asked for again. */
+export function remembered<T>(path: string): Promise<T> {
+  let answer = answers.get(path);
+  if (!answer) {
+    answer = client.json<T>(path);
+    answer.catch(() => answers.delete(path));
+    answers.set(path, answer);
+  }
+  return answer as Promise<T>;
+}
+
+export interface Answer<T> {
+  value: T | null;
+  error: Error | null;
+}
+
+/** `path: null` asks nothing. While a new answer is on its way, `value` is null. */
+export function useAnswer<T>(path: string | null): Answer<T> {
+  const [answer, setAnswer] = useState<Answer<T> & { path: string | null }>({
+    value: null,
+    error: null,
+    path: null,
+  });
+  useEffect(() => {
+    if (path === null) return;
+    let wanted = true;
+    remembered<T>(path).then(
+      (value) => wanted && setAnswer({ value, error: null, path }),
+      (error: Error) => wanted && setAnswer({ value: null, error, path }),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [path]);
+  return answer.path === path ? answer : { value: null, error: null };
+}
+
+export const useReport = (run: number): Answer<Report> => useAnswer(`runs/${run}/report`);
+export const useTimeline = (run: number): Answer<Timeline> => useAnswer(`runs/${run}/timeline`);
+export const useSchema = (run: number): Answer<TableSchema[]> => useAnswer(`runs/${run}/tables`);
+export const useTable = (run: number, name: string): Answer<TableData> =>
+  useAnswer(`runs/${run}/tables/${name}`);
+
+/** Rows as objects by column name: `records<{ name: string; self_ps: number }>(table)`. */
+export function records<T extends object>(table: TableData): T[] {
+  const names = table.columns.map((it) => it.name);
+  return table.rows.map((row) => {
+    const record: Record<string, Cell> = {};
+    names.forEach((name, at) => (record[name] = row[at] ?? null));
+    return record as T;
+  });
+}
+
+/** Asks for the runs, opens the chosen one and follows its progress until it is ready. */
+export async function follow(run: number, cancelled: () => boolean): Promise<void> {
+  failure.value = null;
+  status.value = null;
+  try {
+    runs.value ??= await client.json<RunEntry[]>("runs");
+    while (!cancelled()) {
+      const now = await client.json<RunStatus>(`runs/${run}/status`);
+      if (cancelled()) return;
+      status.value = now;
+      if (now.state === "ready") return;
+      if (now.state === "failed") throw new Error(now.error ?? "the run could not be opened");
+      await new Promise((wake) => setTimeout(wake, now.seconds < 1 ? 50 : 200));
+    }
+  } catch (error) {
+    if (!cancelled()) failure.value = error as Error;
+  }
+}

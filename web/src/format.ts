@@ -1,0 +1,88 @@
+// Numbers as the terminal prints them: at most four digits, thin-space thousands, a unit.
+
+const UNITS: [string, number][] = [
+  ["s", 1e12],
+  ["ms", 1e9],
+  ["µs", 1e6],
+  ["ns", 1e3],
+  ["ps", 1],
+];
+const THIN = "\u2009";
+
+/** What is not known is not zero. */
+export const UNKNOWN = "–";
+
+function fourDigits(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 999.95) return thousands(Math.round(value));
+  return value.toFixed(size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3);
+}
+
+export function time(ps: number | null | undefined): string {
+  if (ps === null || ps === undefined) return UNKNOWN;
+  if (ps === 0) return "0";
+  const [unit, scale] = unitOf(ps);
+  return unit === "ps" ? `${thousands(Math.round(ps))} ps` : `${fourDigits(ps / scale)} ${unit}`;
+}
+
+function unitOf(ps: number): [string, number] {
+  return UNITS.find(([, scale]) => Math.abs(ps) >= scale * 0.99995) ?? ["ps", 1];
+}
+
+export const ms = (value: number | null | undefined): string =>
+  time(value === null || value === undefined ? null : value * 1e9);
+
+/** One unit for a whole column, chosen by its largest value; digits line up. */
+export function timeColumn(values: (number | null)[]): {
+  unit: string;
+  text: (ps: number) => string;
+} {
+  const largest = values.reduce<number>((most, it) => Math.max(most, Math.abs(it ?? 0)), 0);
+  const [unit, scale] = unitOf(largest);
+  const size = largest / scale;
+  const decimals =
+    unit === "ps" ? 0 : size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
+  return { unit, text: (ps) => grouped((ps / scale).toFixed(decimals)) };
+}
+
+export function percent(share: number | null | undefined): string {
+  if (share === null || share === undefined) return UNKNOWN;
+  const value = share * 100;
+  return `${value >= 9.95 ? value.toFixed(0) : value.toFixed(1)}${THIN}%`;
+}
+
+export function thousands(n: number | null | undefined): string {
+  return n === null || n === undefined ? UNKNOWN : grouped(String(n));
+}
+
+function grouped(digits: string): string {
+  const [whole, fraction] = digits.split(".", 2);
+  const apart = whole!.replace(/\B(?=(\d{3})+$)/g, THIN);
+  return fraction === undefined ? apart : `${apart}.${fraction}`;
+}
+
+const BYTES = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+export function bytes(n: number | null | undefined): string {
+  if (n === null || n === undefined) return UNKNOWN;
+  let at = 0;
+  let value = n;
+  while (Math.abs(value) >= 999.95 && at < BYTES.length - 1) {
+    value /= 1000;
+    at += 1;
+  }
+  return at === 0 ? `${thousands(n)} B` : `${fourDigits(value)} ${BYTES[at]}`;
+}
+
+/** `1.5–2.1×`; a prediction is always a range. */
+export function gain(low: number | null, high: number | null): string {
+  if (low === null || high === null) return "";
+  const text = (it: number) => (it >= 10 ? it.toFixed(0) : it >= 3 ? it.toFixed(1) : it.toFixed(2));
+  return text(low) === text(high) ? `${text(low)}×` : `${text(low)}–${text(high)}×`;
+}
+
+/** What a category is called for people. */
+export const categoryName = (category: string): string => category.replace("_", " ");
+
+/** Without what the framework puts in front of the user's own names. */
+export const plain = (name: string): string => name.replace(/^(StatefulPartitionedCall\/)+/, "");

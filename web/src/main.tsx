@@ -1,0 +1,17 @@
+import { render } from "preact";
+import "./style/tokens.css";
+import "./style/page.css";
+import { App } from "./app";
+import { HttpClient } from "./data/client";
+import { useClient } from "./data/store";
+
+// The token leaves the address bar at once, so that it is not shared with a copied link.
+const here = new URL(location.href);
+const token = here.searchParams.get("token") ?? sessionStorage.getItem("token");
+if (here.searchParams.has("token")) {
+  if (token) sessionStorage.setItem("token", token);
+  here.searchParams.delete("token");
+  history.replaceState(null, "", here);
+}
+useClient(new HttpClient(token));
+render(<App />, document.getElementById("page")!);
