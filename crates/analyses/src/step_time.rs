@@ -76,6 +76,34 @@ pub const CATEGORIES: [Category; 10] = [
     ("idle", |it| it.idle_ps),
 ];
 
+/// The category that an event's kind is coloured by, as far as it has one.
+///
+/// A step's time is told apart by more than kinds (what ran under what): this is no measure of it.
+pub fn category(kind: OpKind) -> Option<&'static str> {
+    match kind {
+        OpKind::Kernel
+        | OpKind::Op
+        | OpKind::CallOp
+        | OpKind::Program
+        | OpKind::CopyOnDevice
+        | OpKind::Memset => Some("compute"),
+        OpKind::Collective | OpKind::CopyPeer => Some("collective"),
+        OpKind::CopyIn => Some("transfer_in"),
+        OpKind::CopyOut => Some("transfer_out"),
+        OpKind::InputStage | OpKind::InputWait => Some("input"),
+        OpKind::Python | OpKind::PythonOp | OpKind::User => Some("python"),
+        OpKind::Compile => Some("compile"),
+        OpKind::Save => Some("output"),
+        OpKind::Runtime
+        | OpKind::Launch
+        | OpKind::Sync
+        | OpKind::Listener
+        | OpKind::Memory
+        | OpKind::OpEnd => Some("runtime"),
+        OpKind::Step | OpKind::Summary => None,
+    }
+}
+
 impl Analysis for StepTime {
     fn run(tables: &Tables) -> Vec<StepTime> {
         let trace = tables.trace();
@@ -727,10 +755,21 @@ fn give_saving_its_host_work(rows: &mut [StepTime], device: &str) {
 mod tests {
     use std::sync::Arc;
 
+    use trace::OpKind;
     use trace::testing::draw;
 
-    use super::{CATEGORIES, StepTime};
+    use super::{CATEGORIES, StepTime, category};
     use crate::Tables;
+
+    #[test]
+    fn kinds_are_coloured_by_categories_that_exist() {
+        let without: Vec<OpKind> =
+            OpKind::ALL.into_iter().filter(|it| category(*it).is_none()).collect();
+        assert_eq!(without, [OpKind::Step, OpKind::Summary]);
+        for name in OpKind::ALL.into_iter().filter_map(category) {
+            assert!(CATEGORIES.iter().any(|it| it.0 == name), "{name}");
+        }
+    }
 
     /// The categories of the first step that are not zero, in µs.
     fn check(picture: &str, expected: &[(&str, i64)]) {

@@ -1,7 +1,7 @@
 //! Opens a path and answers questions about what is there.
 //!
 //! ```text
-//! path ─discover─▶ files of one run ─map, unzip─▶ sources ─▶ trace ─▶ tables
+//! path ─discover─▶ files of one run ─map, unzip─▶ sources ─▶ trace ─▶ tables, timeline
 //! ```
 //!
 //! Nothing is ever written beside the user's files.
@@ -12,10 +12,11 @@ mod mapped;
 pub mod report;
 mod sql;
 pub mod step_times;
+pub mod timeline;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use analyses::Tables;
 use sources::{Bytes, Input, SourceError};
@@ -24,12 +25,14 @@ use trace::{NoteKind, TraceBuilder};
 pub use discover::Run;
 use mapped::Mapped;
 pub use sql::{QueryResult, SqlError, SqlLimits, SqlTable, SqlValue, schema};
+use timeline::Timeline;
 
 /// One run, opened.
 #[derive(Debug)]
 pub struct Session {
     pub run: Run,
     tables: Arc<Tables>,
+    timeline: OnceLock<Arc<Timeline>>,
 }
 
 /// Why a path could not be opened. The path comes last.
@@ -88,7 +91,7 @@ impl Session {
         }
         progress(Progress::Sorting);
         let tables = Arc::new(Tables::new(Arc::new(out.finish())));
-        Ok(Session { run, tables })
+        Ok(Session { run, tables, timeline: OnceLock::new() })
     }
 
     /// Opens bytes that are already in memory, as those of the demo.
@@ -105,7 +108,7 @@ impl Session {
             path: path.clone(),
         };
         let tables = Arc::new(Tables::new(Arc::new(out.finish())));
-        Ok(Session { run, tables })
+        Ok(Session { run, tables, timeline: OnceLock::new() })
     }
 
     pub fn tables(&self) -> &Tables {
@@ -114,6 +117,11 @@ impl Session {
 
     pub fn trace(&self) -> &trace::Trace {
         self.tables.trace()
+    }
+
+    /// The run's timeline, made when it is first asked for.
+    pub fn timeline(&self) -> Arc<Timeline> {
+        self.timeline.get_or_init(|| Arc::new(Timeline::new(self.tables.clone()))).clone()
     }
 
     /// Answers a query over the tables of [`schema`].
