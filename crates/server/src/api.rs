@@ -3,6 +3,7 @@
 mod runs;
 mod sql;
 mod tables;
+mod timeline;
 
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ pub(crate) fn routes(runs: Arc<Runs>) -> Router {
         .route("/status", get(runs::status))
         .route("/report", get(runs::report))
         .merge(tables::routes())
-        .merge(sql::routes());
+        .merge(sql::routes())
+        .merge(timeline::routes());
     let api = Router::new()
         .route("/runs", get(runs::list))
         .route("/rules", get(tables::rules))
