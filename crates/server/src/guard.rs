@@ -109,6 +109,11 @@ async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) ->
         Some(refusal) => refusal.into_response(),
         None => next.run(request).await,
     };
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        response = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this is not how it is asked")
+            .hint("see docs/api.md")
+            .into_response();
+    }
     let headers = response.headers_mut();
     for (name, value) in [
         ("content-security-policy", POLICY),
