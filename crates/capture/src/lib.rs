@@ -11,7 +11,6 @@ pub mod live;
 mod log;
 mod manifest;
 pub mod pid;
-mod redact;
 pub mod remote;
 mod running;
 

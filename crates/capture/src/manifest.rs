@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use crate::launch::Ended;
 use crate::log::ProcessLog;
-use crate::redact;
 
 /// Variables that change how fast a run is and hold no secrets; of all others only names are kept.
 const KEPT: [&str; 18] = [

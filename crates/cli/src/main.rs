@@ -48,6 +48,7 @@ commands![
     table::Table,
     sql::Sql,
     bench::Bench,
+    export::Export,
     explain::Explain,
     doctor::Doctor,
 ];

@@ -290,4 +290,18 @@ mod tests {
         assert_eq!(shorten("abcdefghij", 7), "ab…ghij");
         assert_eq!(wrap("one two three", 9, " "), " one two\n three\n");
     }
+
+    /// One visual language: but for idle, which the page hatches and a terminal cannot.
+    #[test]
+    fn the_page_has_the_same_colours() {
+        let tokens = include_str!("../../../web/src/style/tokens.css");
+        let (light, dark) = tokens.split_once("[data-theme=\"dark\"]").unwrap();
+        for (category, _) in analyses::step_time::CATEGORIES.iter().filter(|it| it.0 != "idle") {
+            let [r, g, b] = super::colour_of(category).0;
+            let line = format!("--{category}: #{r:02x}{g:02x}{b:02x};");
+            assert!(dark.contains(&line), "{line}");
+            assert!(light.contains(&format!("--{category}: #")), "{category}");
+        }
+        assert!(dark.contains("--idle: #") && light.contains("--idle: #"));
+    }
 }

@@ -2,8 +2,8 @@
 
 mod runs;
 mod sql;
-mod tables;
-mod timeline;
+pub(crate) mod tables;
+pub(crate) mod timeline;
 
 use std::sync::Arc;
 

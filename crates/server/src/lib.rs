@@ -9,6 +9,7 @@
 //! is asked of any other server. The only crate that knows the page's wire format.
 
 mod api;
+pub mod export;
 mod guard;
 mod page;
 mod runs;

@@ -11,6 +11,12 @@ pub(crate) fn is_built() -> bool {
     FILES.iter().any(|it| it.0.starts_with("assets/"))
 }
 
+/// The only file of its kind that the page has as one script, for exported files.
+pub(crate) fn exported(extension: &str) -> Option<&'static str> {
+    let file = FILES.iter().find(|it| it.0.strip_prefix("export/page.") == Some(extension))?;
+    std::str::from_utf8(file.1).ok()
+}
+
 /// Names below `assets/` carry a hash of the content: what was fetched once stays true.
 pub(crate) async fn file(uri: Uri) -> Response {
     let path = uri.path().trim_start_matches('/');

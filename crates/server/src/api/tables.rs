@@ -1,14 +1,16 @@
 //! The tables, and what rules and columns mean.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use analyses::{Cell, CellKind, Column};
+use analyses::{AnyTable, Cell, CellKind, Column};
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query};
 use axum::routing::get;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use session::Session;
 
 use super::{Answer, Opened, Refusal, computed};
 use crate::runs::Runs;
@@ -33,6 +35,10 @@ fn some_rows() -> usize {
 }
 
 async fn schema(Opened(_): Opened) -> Answer {
+    Answer(schema_json())
+}
+
+pub(crate) fn schema_json() -> Value {
     let table = |it: &session::SqlTable| {
         json!({
             "name": it.name,
@@ -41,7 +47,7 @@ async fn schema(Opened(_): Opened) -> Answer {
             "parameter": it.parameter.map(|it| it.name),
         })
     };
-    Answer(session::schema().iter().map(table).collect())
+    session::schema().iter().map(table).collect()
 }
 
 async fn rows(
@@ -52,28 +58,34 @@ async fn rows(
     let Path((_, name)) = path?;
     let Query(page) = page?;
     let table = analyses::find(&name).ok_or_else(|| Refusal::missing("there is no such table"))?;
-    computed(move || {
-        let rows = table.rows(session.tables());
-        let from = page.offset.min(rows.len());
-        let to = from.saturating_add(page.limit.min(MOST_ROWS)).min(rows.len());
-        let n_columns = table.columns().len();
-        let row = |row: usize| -> Value {
-            (0..n_columns).map(|column| value(rows.cell(row, column))).collect()
-        };
-        Answer(json!({
-            "name": table.name(),
-            "doc": table.doc().trim(),
-            "columns": columns(table.columns()),
-            "total": rows.len(),
-            "rows": (from..to).map(row).collect::<Value>(),
-        }))
+    let from = page.offset;
+    let to = from.saturating_add(page.limit.min(MOST_ROWS));
+    computed(move || Answer(rows_json(&session, table, from..to))).await
+}
+
+pub(crate) fn rows_json(session: &Session, table: &dyn AnyTable, wanted: Range<usize>) -> Value {
+    let rows = table.rows(session.tables());
+    let wanted = wanted.start.min(rows.len())..wanted.end.min(rows.len());
+    let n_columns = table.columns().len();
+    let row = |row: usize| -> Value {
+        (0..n_columns).map(|column| value(rows.cell(row, column))).collect()
+    };
+    json!({
+        "name": table.name(),
+        "doc": table.doc().trim(),
+        "columns": columns(table.columns()),
+        "total": rows.len(),
+        "rows": wanted.map(row).collect::<Value>(),
     })
-    .await
 }
 
 pub(super) async fn rules() -> Answer {
+    Answer(rules_json())
+}
+
+pub(crate) fn rules_json() -> Value {
     let rule = |it: &&dyn rules::Rule| json!({"name": it.name(), "doc": it.doc().trim()});
-    Answer(rules::ALL.iter().map(rule).collect())
+    rules::ALL.iter().map(rule).collect()
 }
 
 fn columns(columns: &[Column]) -> Value {

@@ -154,7 +154,7 @@ fn numbers(text: &str) -> Result<Vec<TrackId>, Refusal> {
     }
 }
 
-fn overview_json(it: &Overview) -> Value {
+pub(crate) fn overview_json(it: &Overview) -> Value {
     let kind = |it: &session::timeline::Kind| json!({"name": it.name, "category": it.category});
     let step = |it: &session::timeline::StepMark| {
         json!({"host": it.host.0, "step": it.step, "start_ps": it.start_ps, "dur_ps": it.dur_ps,
@@ -214,11 +214,6 @@ fn inside_json(it: &Inside) -> Value {
 fn detail_json(it: &Detail) -> Value {
     let mut value = hit_json(&it.at);
     let ancestor = |it: &session::timeline::Ancestor| json!({"event": it.event.0, "name": it.name, "start_ps": it.start_ps, "dur_ps": it.dur_ps});
-    let arg = |(key, value): &(String, FactValue)| match value {
-        FactValue::Int(it) => json!([key, it]),
-        FactValue::Float(it) => json!([key, it]),
-        FactValue::Text(it) => json!([key, it]),
-    };
     let of_step = |it: &session::timeline::OfStep| json!({"step": it.step, "count": it.count, "total_ps": whole(it.total_ps)});
     let same = &it.same_name;
     let more = json!({
@@ -232,7 +227,7 @@ fn detail_json(it: &Detail) -> Value {
         "hlo_op": it.hlo_op,
         "hlo_module": it.hlo_module,
         "source": it.source,
-        "args": it.args.iter().map(arg).collect::<Value>(),
+        "args": args_json(&it.args),
         "ancestors": it.ancestors.iter().map(ancestor).collect::<Value>(),
         "causes": it.causes.iter().map(related_json).collect::<Value>(),
         "effects": it.effects.iter().map(related_json).collect::<Value>(),
@@ -253,15 +248,28 @@ fn detail_json(it: &Detail) -> Value {
     value
 }
 
+pub(crate) fn args_json(args: &[(String, FactValue)]) -> Value {
+    let arg = |(key, value): &(String, FactValue)| match value {
+        FactValue::Int(it) => json!([key, it]),
+        FactValue::Float(it) => json!([key, it]),
+        FactValue::Text(it) => json!([key, it]),
+    };
+    args.iter().map(arg).collect()
+}
+
 fn related_json(it: &Related) -> Value {
     let mut value = hit_json(&it.at);
     value["name"] = json!(it.name);
-    value["kind"] = json!(match it.kind {
+    value["kind"] = json!(edge_name(it.kind));
+    value
+}
+
+pub(crate) fn edge_name(kind: EdgeKind) -> &'static str {
+    match kind {
         EdgeKind::Launch => "launch",
         EdgeKind::Function => "function",
         EdgeKind::Flow => "flow",
-    });
-    value
+    }
 }
 
 /// JSON's readers know no larger integers; sums that long come from damaged files only.

@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+// One browser, one server: files run one after another.
+export default defineConfig({
+  test: {
+    include: ["tests/e2e/**/*.test.ts"],
+    globalSetup: ["tests/e2e/server.ts"],
+    fileParallelism: false,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});
