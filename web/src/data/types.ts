@@ -137,14 +137,15 @@ export interface Track {
   name: string;
   n_events: number;
   lanes: number;
-  first_ps: number;
-  last_ps: number;
+  first_ps: number | null;
+  last_ps: number | null;
   driving: boolean;
   counter?: { n: number; min: number; max: number };
 }
 
 export interface TimelineStep {
-  host: string;
+  /** The host's track. */
+  host: number;
   step: number;
   start_ps: number;
   dur_ps: number;
