@@ -12,6 +12,11 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
-  server: { proxy: { "/api": { target: server, changeOrigin: true } } },
+  server: {
+    proxy: {
+      // The server refuses what other origins ask it to do.
+      "/api": { target: server, changeOrigin: true, headers: { origin: server } },
+    },
+  },
   test: { include: ["tests/unit/**/*.test.ts"] },
 });

@@ -1,5 +1,7 @@
 // Where the page's data comes from: a server, or what an exported file carries inside.
 
+import type { TileSource } from "../timeline/tiles";
+
 /** What went wrong, in the server's own words. */
 export class ApiError extends Error {
   constructor(
@@ -18,6 +20,8 @@ export interface Client {
   json<T>(path: string, signal?: AbortSignal): Promise<T>;
   binary(path: string, signal?: AbortSignal): Promise<ArrayBuffer>;
   post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T>;
+  /** The timeline of an exported file, which carries its events. */
+  tiles?(run: number): TileSource;
 }
 
 export class HttpClient implements Client {

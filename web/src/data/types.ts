@@ -144,6 +144,7 @@ export interface Track {
 }
 
 export interface TimelineStep {
+  /** The host's track. */
   host: number;
   step: number;
   start_ps: number;

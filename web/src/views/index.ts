@@ -16,4 +16,5 @@ export interface View {
 
 export const VIEWS: View[] = [
   { id: "overview", title: "Overview", exported: true, load: () => import("./overview") },
+  { id: "timeline", title: "Timeline", exported: true, load: () => import("./timeline") },
 ];
