@@ -12,6 +12,9 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
-  server: { proxy: { "/api": { target: server, changeOrigin: true } } },
+  // The server refuses an Origin that is not its own, as it should.
+  server: {
+    proxy: { "/api": { target: server, changeOrigin: true, headers: { origin: server } } },
+  },
   test: { include: ["tests/unit/**/*.test.ts"] },
 });
