@@ -208,7 +208,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
 
   const widthOf = (at: number) => widths[columns[at]!.key] ?? looks[at]!.width;
   const flexible = columns.some((_, at) => widthOf(at) === null);
-  const least = columns.reduce((sum, _, at) => sum + (widthOf(at) ?? 200), 0);
+  const least = columns.reduce((sum, _, at) => sum + (widthOf(at) ?? (at === 0 ? 220 : 140)), 0);
   const [one, many] = props.noun ?? ["row", "rows"];
   const count =
     shown.length === rows.length
@@ -377,19 +377,28 @@ interface Look extends CellText {
 function look<T>(column: DataColumn<T>, rows: readonly T[]): Look {
   const said = cellText(column, rows);
   let largest = 0;
-  let letters = 0;
   if (column.kind !== "text") {
     for (const row of rows) {
       const value = column.value(row);
       if (typeof value === "number" && Math.abs(value) > largest) largest = Math.abs(value);
     }
-    letters = Math.max(said.text(largest).length, 3);
   }
-  const title = column.title.length + (said.unit ? said.unit.length + 1 : 0);
-  const width =
-    column.width ??
-    (column.kind === "text" ? null : Math.max(letters * 7.5, title * 7.6 + 12) + 20);
-  return { ...said, largest, width: width === null ? null : Math.round(width) };
+  if (column.width !== undefined) return { ...said, largest, width: column.width };
+  if (column.kind === "text") return { ...said, largest, width: null };
+  // The arrow of the sort order, and the padding of a cell.
+  const title = measured(column.title, 600) + (said.unit ? 4 + measured(said.unit, 400) : 0) + 12;
+  const figures = measured(column.kind === "bool" ? "yes" : said.text(largest), 400);
+  return { ...said, largest, width: Math.ceil(Math.max(title, figures) + 20) };
+}
+
+let pen: CanvasRenderingContext2D | null = null;
+
+/** How wide a text is, in pixels. */
+function measured(text: string, weight: number): number {
+  pen ??= document.createElement("canvas").getContext("2d");
+  if (!pen) return text.length * 8;
+  pen.font = `${weight} 13px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width;
 }
 
 function DataCell<T>({ column, row, look }: { column: DataColumn<T>; row: T; look: Look }) {
@@ -420,13 +429,16 @@ function DataCell<T>({ column, row, look }: { column: DataColumn<T>; row: T; loo
   );
 }
 
-/** A name that is cut in its middle where there is no room: its last part says most. */
+/** Where there is no room, the outer scopes of a name are cut: its last part says most. */
 export function Name({ text }: { text: string }) {
   const [head, tail] = split(text);
+  if (!tail) return <>{text}</>;
   return (
-    <span class="cut-name">
-      <span class={tail ? "head" : "whole"}>{head}</span>
-      {tail && <span class="tail">{tail}</span>}
+    <span class="scoped-name">
+      <bdi dir="ltr">
+        <span class="faint">{head}</span>
+        {tail}
+      </bdi>
     </span>
   );
 }

@@ -129,14 +129,11 @@ function field(value: Value): string {
 }
 
 /**
- * Where a long name may be cut: the last part of `a/b/c/MatMul` says most and stays whole.
- * C++ names say most at their beginning, and have nothing that must stay at the end.
+ * The scopes around a name, and the name: the last part of `a/b/c/MatMul` says most.
+ * C++ names say most at their beginning, and are not parted.
  */
 export function split(name: string): [head: string, tail: string] {
   if (/^void |[<>]|::/.test(name)) return [name, ""];
-  let at = name.lastIndexOf("/", name.length - 2);
-  if (at <= 0) return [name, ""];
-  const next = name.lastIndexOf("/", at - 1);
-  if (next > 0 && name.length - next <= 24) at = next;
-  return [name.slice(0, at), name.slice(at)];
+  const at = name.lastIndexOf("/", name.length - 2);
+  return at <= 0 ? [name, ""] : [name.slice(0, at + 1), name.slice(at + 1)];
 }

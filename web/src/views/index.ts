@@ -16,4 +16,7 @@ export interface View {
 
 export const VIEWS: View[] = [
   { id: "overview", title: "Overview", exported: true, load: () => import("./overview") },
+  { id: "ops", title: "Ops", exported: true, load: () => import("./ops") },
+  { id: "kernels", title: "Kernels", exported: false, load: () => import("./kernels") },
+  { id: "compile", title: "Compile", exported: false, load: () => import("./compile") },
 ];
