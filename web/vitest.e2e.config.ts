@@ -2,6 +2,7 @@ import { defineConfig } from "vitest/config";
 
 // One browser, one server: files run one after another.
 export default defineConfig({
+  define: { __EXPORTED__: false },
   test: {
     include: ["tests/e2e/**/*.test.ts"],
     globalSetup: ["tests/e2e/server.ts"],

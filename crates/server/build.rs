@@ -57,11 +57,14 @@ fn build(web: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
         run(Command::new(npm).args(["ci", "--no-audit", "--no-fund"]).current_dir(web))?;
     }
     let vite = web.join("node_modules/vite/bin/vite.js");
-    run(Command::new("node")
-        .arg(vite)
-        .args(["build", "--logLevel", "warn", "--emptyOutDir", "--outDir"])
-        .arg(out)
-        .current_dir(web))
+    let bundle = |mode: &str, out: &Path| {
+        let mut command = Command::new("node");
+        command.arg(&vite).args(["build", "--logLevel", "warn", "--emptyOutDir", "--mode", mode]);
+        run(command.arg("--outDir").arg(out).current_dir(web))
+    };
+    // The page for the server, then the same as one script, for exported files.
+    bundle("production", out)?;
+    bundle("export", &out.join("export"))
 }
 
 /// npm leaves a copy of the lock file in what it installed.

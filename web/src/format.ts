@@ -33,17 +33,23 @@ export const ms = (value: number | null | undefined): string =>
   time(value === null || value === undefined ? null : value * 1e9);
 
 /** One unit for a whole column, chosen by its largest value; digits line up. */
-export function timeColumn(values: (number | null)[]): {
-  unit: string;
-  text: (ps: number) => string;
-} {
-  const largest = values.reduce<number>((most, it) => Math.max(most, Math.abs(it ?? 0)), 0);
+export function timeColumn(values: (number | null)[]): ColumnText {
+  const largest = largestOf(values);
   const [unit, scale] = unitOf(largest);
-  const size = largest / scale;
-  const decimals =
-    unit === "ps" ? 0 : size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
+  const decimals = unit === "ps" ? 0 : decimalsOf(largest / scale);
   return { unit, text: (ps) => grouped((ps / scale).toFixed(decimals)) };
 }
+
+export interface ColumnText {
+  unit: string;
+  text: (value: number) => string;
+}
+
+const largestOf = (values: (number | null)[]): number =>
+  values.reduce<number>((most, it) => Math.max(most, Math.abs(it ?? 0)), 0);
+
+const decimalsOf = (size: number): number =>
+  size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
 
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined) return UNKNOWN;
@@ -72,6 +78,23 @@ export function bytes(n: number | null | undefined): string {
     at += 1;
   }
   return at === 0 ? `${thousands(n)} B` : `${fourDigits(value)} ${BYTES[at]}`;
+}
+
+/** Like `timeColumn`, for bytes. */
+export function bytesColumn(values: (number | null)[]): ColumnText {
+  const largest = largestOf(values);
+  let at = 0;
+  while (largest / 1000 ** at >= 999.95 && at < BYTES.length - 1) at += 1;
+  const scale = 1000 ** at;
+  const decimals = at === 0 ? 0 : decimalsOf(largest / scale);
+  return { unit: BYTES[at]!, text: (n) => grouped((n / scale).toFixed(decimals)) };
+}
+
+/** Like `timeColumn`, for numbers without a unit: whole ones stay whole. */
+export function numberColumn(values: (number | null)[]): ColumnText {
+  const whole = values.every((it) => it === null || Number.isInteger(it));
+  const decimals = whole ? 0 : decimalsOf(largestOf(values));
+  return { unit: "", text: (n) => grouped(n.toFixed(decimals)) };
 }
 
 /** `1.5–2.1×`; a prediction is always a range. */

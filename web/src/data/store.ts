@@ -61,6 +61,28 @@ export const useSchema = (run: number): Answer<TableSchema[]> => useAnswer(`runs
 export const useTable = (run: number, name: string): Answer<TableData> =>
   useAnswer(`runs/${run}/tables/${name}`);
 
+/** All rows, however many: the first ten thousand are there while the rest is on its way. */
+export function useWholeTable(run: number, name: string): Answer<TableData> {
+  const first = useTable(run, name);
+  const missing = first.value !== null && first.value.total > first.value.rows.length;
+  const whole = useAnswer<TableData>(
+    missing ? `runs/${run}/tables/${name}?limit=${first.value!.total}` : null,
+  );
+  return whole.value ? whole : first;
+}
+
+const documented = new WeakMap<TableSchema, Record<string, string>>();
+
+/** What each column means, by its name; the same object for the same table. */
+export function docs(table: TableSchema): Record<string, string> {
+  let found = documented.get(table);
+  if (!found) {
+    found = Object.fromEntries(table.columns.map((it) => [it.name, it.doc]));
+    documented.set(table, found);
+  }
+  return found;
+}
+
 /** Rows as objects by column name: `records<{ name: string; self_ps: number }>(table)`. */
 export function records<T extends object>(table: TableData): T[] {
   const names = table.columns.map((it) => it.name);

@@ -9,12 +9,18 @@ export interface ViewProps {
 export interface View {
   id: string;
   title: string;
-  /** Part of an exported file as well. */
-  exported: boolean;
   load: () => Promise<{ default: ComponentType<ViewProps> }>;
 }
 
-export const VIEWS: View[] = [
-  { id: "overview", title: "Overview", exported: true, load: () => import("./overview") },
-  { id: "timeline", title: "Timeline", exported: true, load: () => import("./timeline") },
+/** What needs a server is left out of exported files, script and all. */
+const live = !__EXPORTED__;
+
+const ALL: (View | false)[] = [
+  { id: "overview", title: "Overview", load: () => import("./overview") },
+  { id: "timeline", title: "Timeline", load: () => import("./timeline") },
+  { id: "ops", title: "Ops", load: () => import("./ops") },
+  { id: "kernels", title: "Kernels", load: () => import("./kernels") },
+  { id: "compile", title: "Compile", load: () => import("./compile") },
 ];
+
+export const VIEWS: View[] = ALL.filter((it): it is View => it !== false);
