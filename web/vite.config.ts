@@ -12,6 +12,9 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
-  server: { proxy: { "/api": { target: server, changeOrigin: true } } },
+  // The server answers only its own page: Host and Origin are made to be its own.
+  server: {
+    proxy: { "/api": { target: server, changeOrigin: true, headers: { origin: server } } },
+  },
   test: { include: ["tests/unit/**/*.test.ts"] },
 });
