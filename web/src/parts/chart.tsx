@@ -362,10 +362,10 @@ function bands(plot: uPlot, list: ChartBand[], font: string): void {
     if (band.label) {
       ctx.fillStyle = colour("faint");
       ctx.font = font.replace("11px", `${11 * devicePixelRatio}px`);
-      if (ctx.measureText(band.label).width < to - from + 60 * devicePixelRatio) {
-        ctx.textBaseline = "top";
-        ctx.fillText(band.label, from + 4 * devicePixelRatio, bbox.top + 2 * devicePixelRatio);
-      }
+      const room = bbox.left + bbox.width - ctx.measureText(band.label).width;
+      ctx.textBaseline = "top";
+      const at = Math.min(from + 4 * devicePixelRatio, room - 2 * devicePixelRatio);
+      ctx.fillText(band.label, at, bbox.top + 2 * devicePixelRatio);
     }
   }
   ctx.restore();

@@ -7,7 +7,7 @@ import { gain, ms, percent, sentence } from "../format";
 import { remember, route } from "../router";
 import { Code } from "./copy";
 import { bestPlace, placeOf, type StepWindow } from "./evidence";
-import { Markdown } from "./markdown";
+import { inline, Markdown } from "./markdown";
 import "./finding.css";
 
 interface FindingsProps {
@@ -126,7 +126,7 @@ function More({ finding, stepOf }: { finding: Finding; stepOf: StepWindow }) {
         <div key={at} class="fix">
           <p>
             <span aria-hidden="true">→ </span>
-            {it.edit ? `${it.text}:` : it.text}
+            {inline(it.edit ? `${it.text}:` : it.text)}
           </p>
           {it.edit && <Code text={it.edit} label={it.text} />}
         </div>

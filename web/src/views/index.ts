@@ -16,4 +16,5 @@ export interface View {
 
 export const VIEWS: View[] = [
   { id: "overview", title: "Overview", exported: true, load: () => import("./overview") },
+  { id: "input", title: "Input", exported: true, load: () => import("./input") },
 ];

@@ -17,6 +17,7 @@ import {
   type StepSpread,
   type StepTime,
 } from "../parts/steps";
+import { isOfInput, WhatIfs, type WhatIf } from "../parts/what-if";
 import { link, route } from "../router";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
@@ -71,6 +72,7 @@ export default function Overview({ run }: ViewProps) {
         </div>
         <div>
           <Use run={run} report={report} />
+          <Won run={run} />
           <Notes report={report} />
           <Facts run={run} />
         </div>
@@ -182,6 +184,18 @@ function Spread({ run }: { run: number }) {
   );
 }
 
+/** What is left of a step without one of its parts: the most that work on it could win. */
+function Won({ run }: { run: number }) {
+  const changes = useTable(run, "what_if").value;
+  const rows = changes ? records<WhatIf>(changes).filter((it) => !isOfInput(it)) : [];
+  if (rows.length === 0) return null;
+  return (
+    <Section title="What it would win at most">
+      <WhatIfs rows={rows} label="What changes would give" narrow />
+    </Section>
+  );
+}
+
 interface DeviceUse {
   host: string;
   device: string;
@@ -261,7 +275,7 @@ function Use({ run, report }: { run: number; report: Report }) {
             <tr key={`cpu ${it.host}`}>
               <td class="wide">
                 <a href={link("hardware")}>All cores</a>{" "}
-                <span class="faint">in steps, {devicesHost(report, it.host)}</span>
+                <span class="faint">in steps {devicesHost(report, it.host)}</span>
               </td>
               <td>
                 <Meter share={it.mean ?? 0} colour="runtime" />
