@@ -296,8 +296,13 @@ function options(
     ],
     series: [{}, ...drawn.map((it) => line(it))],
     hooks: {
-      drawClear: [(plot) => bands(plot, latest.current.bands ?? [], font)],
-      draw: [(plot) => marks(plot, latest.current.marks ?? [])],
+      drawClear: [(plot) => bands(plot, latest.current.bands ?? [])],
+      draw: [
+        (plot) => {
+          labels(plot, latest.current.bands ?? [], font);
+          marks(plot, latest.current.marks ?? []);
+        },
+      ],
       setCursor: [
         (plot) => {
           const index = plot.cursor.idx ?? null;
@@ -349,7 +354,7 @@ function hatch(paint: string): CanvasPattern | string {
   return on.createPattern(tile, "repeat") ?? paint;
 }
 
-function bands(plot: uPlot, list: ChartBand[], font: string): void {
+function bands(plot: uPlot, list: ChartBand[]): void {
   const { ctx, bbox } = plot;
   ctx.save();
   for (const band of list) {
@@ -359,14 +364,26 @@ function bands(plot: uPlot, list: ChartBand[], font: string): void {
     if (to <= from) continue;
     ctx.fillStyle = band.strength === "weak" ? colour("sunken") : colour("raised");
     ctx.fillRect(from, bbox.top, Math.max(to - from, 1), bbox.height);
-    if (band.label) {
-      ctx.fillStyle = colour("faint");
-      ctx.font = font.replace("11px", `${11 * devicePixelRatio}px`);
-      const room = bbox.left + bbox.width - ctx.measureText(band.label).width;
-      ctx.textBaseline = "top";
-      const at = Math.min(from + 4 * devicePixelRatio, room - 2 * devicePixelRatio);
-      ctx.fillText(band.label, at, bbox.top + 2 * devicePixelRatio);
-    }
+  }
+  ctx.restore();
+}
+
+/** Over what is drawn, so that they can be read. */
+function labels(plot: uPlot, list: ChartBand[], font: string): void {
+  const { ctx, bbox } = plot;
+  const dot = devicePixelRatio;
+  ctx.save();
+  ctx.font = font.replace("11px", `${11 * dot}px`);
+  ctx.textBaseline = "top";
+  for (const { from, label } of list) {
+    if (!label) continue;
+    const wide = ctx.measureText(label).width;
+    const left = Math.max(plot.valToPos(from, "x", true), bbox.left) + 4 * dot;
+    const at = Math.min(left, bbox.left + bbox.width - wide - 2 * dot);
+    ctx.fillStyle = colour("raised");
+    ctx.fillRect(at - 2 * dot, bbox.top + dot, wide + 4 * dot, 14 * dot);
+    ctx.fillStyle = colour("faint");
+    ctx.fillText(label, at, bbox.top + 2 * dot);
   }
   ctx.restore();
 }

@@ -17,4 +17,5 @@ export interface View {
 export const VIEWS: View[] = [
   { id: "overview", title: "Overview", exported: true, load: () => import("./overview") },
   { id: "input", title: "Input", exported: true, load: () => import("./input") },
+  { id: "memory", title: "Memory", exported: true, load: () => import("./memory") },
 ];
