@@ -18,4 +18,6 @@ export const VIEWS: View[] = [
   { id: "overview", title: "Overview", exported: true, load: () => import("./overview") },
   { id: "input", title: "Input", exported: true, load: () => import("./input") },
   { id: "memory", title: "Memory", exported: true, load: () => import("./memory") },
+  { id: "hardware", title: "Hardware", exported: true, load: () => import("./hardware") },
+  { id: "compare", title: "Compare", exported: false, load: () => import("./compare") },
 ];
