@@ -97,10 +97,10 @@ export function numberColumn(values: (number | null)[]): ColumnText {
   return { unit: "", text: (n) => grouped(n.toFixed(decimals)) };
 }
 
-/** `1.5–2.1×`; a prediction is always a range. */
+/** `1.15–2.6×`, with as many digits as such a prediction carries; always a range. */
 export function gain(low: number | null, high: number | null): string {
   if (low === null || high === null) return "";
-  const text = (it: number) => (it >= 10 ? it.toFixed(0) : it >= 3 ? it.toFixed(1) : it.toFixed(2));
+  const text = (it: number) => it.toFixed(it < 1.995 ? 2 : it < 9.95 ? 1 : 0);
   return text(low) === text(high) ? `${text(low)}×` : `${text(low)}–${text(high)}×`;
 }
 
@@ -109,3 +109,44 @@ export const categoryName = (category: string): string => category.replace("_", 
 
 /** Without what the framework puts in front of the user's own names. */
 export const plain = (name: string): string => name.replace(/^(StatefulPartitionedCall\/)+/, "");
+
+/** Begins with a capital and ends with a full stop; a name keeps its spelling. */
+export function sentence(text: string): string {
+  const ended = /[.?:]$/.test(text) ? text : `${text}.`;
+  return /^[\p{Ll}]+[,.]?( |\.$)/u.test(ended) ? ended[0]!.toUpperCase() + ended.slice(1) : ended;
+}
+
+/** Ticks of an axis: one unit for all, said at the largest. */
+function ticks(values: number[], scale: number, unit: string): string[] {
+  const last = values.length - 1;
+  return values.map((it, at) => {
+    const text = grouped(String(Number((it / scale).toPrecision(6))));
+    return at === last && unit ? `${text}${THIN}${unit}` : text;
+  });
+}
+
+export function timeTicks(values: number[]): string[] {
+  const [unit, scale] = unitOf(Math.max(...values.map(Math.abs), 0));
+  return ticks(values, scale, unit);
+}
+
+export function bytesTicks(values: number[]): string[] {
+  const largest = Math.max(...values.map(Math.abs), 1);
+  const at = Math.min(BYTES.length - 1, Math.max(0, Math.floor(Math.log10(largest) / 3)));
+  return ticks(values, 1000 ** at, BYTES[at]!);
+}
+
+export const percentTicks = (values: number[]): string[] => ticks(values, 0.01, "%");
+export const numberTicks = (values: number[]): string[] => ticks(values, 1, "");
+export const unitTicks =
+  (unit: string) =>
+  (values: number[]): string[] =>
+    ticks(values, 1, unit);
+
+/** A plain number: whole ones as they are, others with at most four digits. */
+export function number(value: number | null | undefined): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  if (Number.isInteger(value)) return thousands(value);
+  if (Math.abs(value) < 0.001) return value.toExponential(3);
+  return fourDigits(value);
+}

@@ -4,20 +4,41 @@ import type { Report } from "../data/types";
 import { categoryName, ms, percent } from "../format";
 import "./step-bar.css";
 
-export function StepBar({ report }: { report: Report }) {
+interface StepBarProps {
+  report: Report;
+  /** What the full width stands for, where bars of several runs lie under one another. */
+  scaleMs?: number;
+  /** What is not known is said elsewhere. */
+  short?: boolean;
+}
+
+export function StepBar({ report, scaleMs, short }: StepBarProps) {
   const parts = report.breakdown.filter((it) => it.share > 0).sort((a, b) => b.share - a.share);
   if (parts.length === 0) return null;
   const said = parts.map((it) => `${categoryName(it.category)} ${percent(it.share)}`).join(", ");
+  const whole = parts.reduce((sum, it) => sum + it.ms_per_step, 0);
+  const scale = scaleMs && scaleMs > 0 ? whole / scaleMs : 1;
   return (
     <figure class="step-bar">
-      <div class="bar" role="img" aria-label={`Where the step goes: ${said}`}>
+      <div
+        class="bar"
+        role="img"
+        aria-label={`Where the step goes: ${said}`}
+        style={{ width: `${Math.min(scale, 1) * 100}%` }}
+      >
         {parts.map((it) => (
           <div
             key={it.category}
-            class={it.category === "idle" ? "hatched" : ""}
+            class={`part ${it.category} ${it.category === "idle" ? "hatched" : ""}`}
             style={{ width: `${it.share * 100}%`, backgroundColor: `var(--${it.category})` }}
             title={`${categoryName(it.category)}: ${ms(it.ms_per_step)} a step, ${percent(it.share)}`}
-          />
+          >
+            {it.share * scale >= 0.09 && (
+              <span aria-hidden="true">
+                {categoryName(it.category)} {percent(it.share)}
+              </span>
+            )}
+          </div>
         ))}
       </div>
       <figcaption>
@@ -31,7 +52,22 @@ export function StepBar({ report }: { report: Report }) {
             <span class="faint">{ms(it.ms_per_step)}</span>
           </span>
         ))}
+        {!short &&
+          reasons(report.breakdown_unknown).map(([why, names]) => (
+            <span key={why} class="faint">
+              {names.join(", ")}: not measured, {why}
+            </span>
+          ))}
       </figcaption>
     </figure>
   );
+}
+
+/** Those with the same reason together. */
+function reasons(unknown: Report["breakdown_unknown"]): [string, string[]][] {
+  const by = new Map<string, string[]>();
+  for (const { category, why } of unknown) {
+    by.set(why, [...(by.get(why) ?? []), categoryName(category)]);
+  }
+  return [...by];
 }

@@ -20,7 +20,11 @@ const ALL: (View | false)[] = [
   { id: "timeline", title: "Timeline", load: () => import("./timeline") },
   { id: "ops", title: "Ops", load: () => import("./ops") },
   { id: "kernels", title: "Kernels", load: () => import("./kernels") },
+  { id: "input", title: "Input", load: () => import("./input") },
+  { id: "memory", title: "Memory", load: () => import("./memory") },
+  { id: "hardware", title: "Hardware", load: () => import("./hardware") },
   { id: "compile", title: "Compile", load: () => import("./compile") },
+  live && { id: "compare", title: "Compare", load: () => import("./compare") },
 ];
 
 export const VIEWS: View[] = ALL.filter((it): it is View => it !== false);

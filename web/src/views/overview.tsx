@@ -1,18 +1,440 @@
 // The answer first: the sentence, the bar of the step, the findings; then the proof.
 
-import { useReport } from "../data/store";
-import { Failed } from "../parts/empty";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { records, useReport, useTable } from "../data/store";
+import type { Report } from "../data/types";
+import { bytes, categoryName, ms, percent, plain, thousands, time } from "../format";
+import { Empty, Failed } from "../parts/empty";
+import { Findings, RuleLink, RulePanel } from "../parts/finding";
+import { inline } from "../parts/markdown";
 import { StepBar } from "../parts/step-bar";
+import StepChart from "../parts/step-chart";
+import {
+  windowsOf,
+  type Step,
+  type StepOutlier,
+  type StepSpread,
+  type StepTime,
+} from "../parts/steps";
+import { isOfInput, WhatIfs, type WhatIf } from "../parts/what-if";
+import { link, route } from "../router";
 import type { ViewProps } from ".";
+import "../parts/quiet.css";
+import "./overview.css";
 
 export default function Overview({ run }: ViewProps) {
   const { value: report, error } = useReport(run);
+  const steps = useTable(run, "step").value;
+  const times = useTable(run, "step_time").value;
+  const outliers = useTable(run, "step_outlier").value;
+  const stepOf = useMemo(() => windowsOf(steps, [times, outliers]), [steps, times, outliers]);
+  const chart = useRef<HTMLElement>(null);
+  const { table } = route.value.params;
+  useEffect(() => {
+    // The chart is what shows the tables about steps.
+    if (report && table?.startsWith("step")) chart.current?.scrollIntoView({ block: "nearest" });
+  }, [report, table]);
   if (error) return <Failed error={error} />;
-  if (!report) return <div class="pad skeleton">…</div>;
+  if (!report) return <Coming />;
   return (
-    <div class="pad">
+    <div class="pad overview">
       <h1>{report.verdict}</h1>
       <StepBar report={report} />
+      <section class="block" aria-label="Findings">
+        {report.findings.length > 0 ? (
+          <Findings findings={report.findings} stepOf={stepOf} />
+        ) : (
+          <Fine report={report} />
+        )}
+      </section>
+      <section class="block" aria-label="Step times" ref={chart}>
+        {report.steps.count === 0 && steps?.total === 0 ? (
+          <Empty command="strobe run --steps 20 -- python train.py">
+            No steps could be told apart, so times are of the whole capture. A longer one has more
+            to tell them by:
+          </Empty>
+        ) : steps && times && outliers ? (
+          <StepChart
+            steps={records<Step>(steps)}
+            times={records<StepTime>(times)}
+            outliers={records<StepOutlier>(outliers)}
+          />
+        ) : (
+          <div class="skeleton step-chart-room">…</div>
+        )}
+      </section>
+      <div class="cols">
+        <div>
+          <Spread run={run} />
+          <TopOps report={report} />
+          <NotChecked report={report} />
+        </div>
+        <div>
+          <Use run={run} report={report} />
+          <Won run={run} />
+          <Notes report={report} />
+          <Facts run={run} />
+        </div>
+      </div>
+      <RulePanel />
     </div>
+  );
+}
+
+/** In its final place. */
+const Coming = () => (
+  <div class="pad overview" aria-busy="true">
+    <div class="skeleton coming-title">…</div>
+    <div class="skeleton coming-bar">…</div>
+    <div class="skeleton coming-finding">…</div>
+    <div class="skeleton step-chart-room">…</div>
+  </div>
+);
+
+function Fine({ report }: { report: Report }) {
+  const largest = report.breakdown.reduce<Report["breakdown"][number] | null>(
+    (most, it) => (most === null || it.share > most.share ? it : most),
+    null,
+  );
+  const checked = report.not_checked.length;
+  return (
+    <p class="fine">
+      <b>No rule found anything to fix.</b>{" "}
+      {largest &&
+        largest.share > 0 &&
+        `The largest part of the step is ${categoryName(largest.category)}, ${ms(largest.ms_per_step)} or ${percent(largest.share)}. `}
+      {checked > 0 && `${checked} rules could not be asked; why is said below.`}
+    </p>
+  );
+}
+
+function Section({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section class="section">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** Each step as a tick on one line, and where half and nine of ten of them lie. */
+function Spread({ run }: { run: number }) {
+  const spreads = useTable(run, "step_spread").value;
+  const steps = useTable(run, "step").value;
+  if (!spreads || !steps || spreads.total === 0) return null;
+  const all = records<Step>(steps).filter((it) => it.complete && !it.warmup);
+  return (
+    <Section title="Spread of the steps">
+      {records<StepSpread>(spreads).map((it) => {
+        const own = all.filter((step) => step.host === it.host).map((step) => step.dur_ps);
+        const high = Math.max(...own, it.p999_ps) * 1.02;
+        const low = Math.min(...own, it.typical_ps) * 0.9;
+        const at = (ps: number) => `${((ps - low) / (high - low || 1)) * 100}%`;
+        const shown = own.length > 2000 ? own.slice(0, 2000) : own;
+        return (
+          <div key={it.host} class="spread">
+            {spreads.total > 1 && <b>{it.host}</b>}
+            <div
+              class="rug"
+              role="img"
+              aria-label={`Steps from ${time(Math.min(...own))} to ${time(Math.max(...own))}`}
+            >
+              {it.limit_ps < high && (
+                <i
+                  class="beyond"
+                  style={{ left: at(it.limit_ps) }}
+                  title={`beyond ${time(it.limit_ps)} a step is slow`}
+                />
+              )}
+              {shown.map((ps, n) => (
+                <i key={n} style={{ left: at(ps) }} />
+              ))}
+            </div>
+            <table class="quiet">
+              <thead>
+                <tr>
+                  <th class="number">typical</th>
+                  <th class="number">mean</th>
+                  <th class="number">p50</th>
+                  <th class="number">p90</th>
+                  <th class="number">p99</th>
+                  <th class="number">steps</th>
+                  <th class="number">slow</th>
+                </tr>
+              </thead>
+              <tbody>
+                <tr>
+                  <td class="number">
+                    {time(it.typical_ps)} <span class="faint">± {time(it.spread_ps)}</span>
+                  </td>
+                  <td class="number">{time(it.mean_ps)}</td>
+                  <td class="number">{time(it.p50_ps)}</td>
+                  <td class="number">{time(it.p90_ps)}</td>
+                  <td class="number">{time(it.p99_ps)}</td>
+                  <td class="number">{thousands(it.steps)}</td>
+                  <td class="number">{thousands(it.slow)}</td>
+                </tr>
+              </tbody>
+            </table>
+          </div>
+        );
+      })}
+    </Section>
+  );
+}
+
+/** What is left of a step without one of its parts: the most that work on it could win. */
+function Won({ run }: { run: number }) {
+  const changes = useTable(run, "what_if").value;
+  const rows = changes ? records<WhatIf>(changes).filter((it) => !isOfInput(it)) : [];
+  if (rows.length === 0) return null;
+  return (
+    <Section title="What it would win at most">
+      <WhatIfs rows={rows} label="What changes would give" narrow />
+    </Section>
+  );
+}
+
+interface DeviceUse {
+  host: string;
+  device: string;
+  name: string | null;
+  memory_bytes: number | null;
+  window_ps: number;
+  busy_ps: number;
+  busy_share: number;
+  n_streams: number;
+}
+
+interface HostThread {
+  host: string;
+  thread: string;
+  track: number;
+  busy_ps: number;
+  top_kind: string | null;
+  top_name: string | null;
+}
+
+interface Sampled {
+  host: string;
+  step: number | null;
+  counter: string;
+  mean: number | null;
+  min: number | null;
+  max: number | null;
+}
+
+function Use({ run, report }: { run: number; report: Report }) {
+  const devices = useTable(run, "device_use").value;
+  const threads = useTable(run, "host_thread").value;
+  const hardware = useTable(run, "hardware").value;
+  if (!devices || !threads || !hardware)
+    return <Section title="Devices and threads">{null}</Section>;
+  const window = report.run.window_ms * 1e9;
+  const busiest = records<HostThread>(threads)
+    .sort((a, b) => b.busy_ps - a.busy_ps)
+    .slice(0, 6);
+  const cpu = records<Sampled>(hardware).filter(
+    (it) => it.step === null && it.counter === "cpu/all",
+  );
+  return (
+    <Section title={`Devices and threads over ${time(window)}`}>
+      <table class="quiet" aria-label="Use of devices and threads">
+        <thead>
+          <tr>
+            <th>device or thread</th>
+            <th>busy</th>
+            <th class="number">
+              <span class="visually-hidden">share of the capture</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {records<DeviceUse>(devices).map((it) => (
+            <tr key={it.host + it.device}>
+              <td class="wide" title={`${it.host} ${it.device}`}>
+                <b>{it.device}</b>{" "}
+                <span class="faint">
+                  {[
+                    it.name,
+                    it.memory_bytes && bytes(it.memory_bytes),
+                    devicesHost(report, it.host),
+                  ]
+                    .filter(Boolean)
+                    .join(" · ")}
+                </span>
+              </td>
+              <td>
+                <Meter share={it.busy_share} colour="compute" />
+              </td>
+              <td class="number">{percent(it.busy_share)}</td>
+            </tr>
+          ))}
+          {cpu.map((it) => (
+            <tr key={`cpu ${it.host}`}>
+              <td class="wide">
+                <a href={link("hardware")}>All cores</a>{" "}
+                <span class="faint">in steps {devicesHost(report, it.host)}</span>
+              </td>
+              <td>
+                <Meter share={it.mean ?? 0} colour="runtime" />
+              </td>
+              <td class="number">{percent(it.mean)}</td>
+            </tr>
+          ))}
+          {busiest.map((it) => (
+            <tr key={it.track}>
+              <td class="wide" title={it.top_name ?? undefined}>
+                {it.thread} <span class="faint">mostly {it.top_kind}</span>
+              </td>
+              <td>
+                <Meter share={window > 0 ? it.busy_ps / window : 0} colour="runtime" />
+              </td>
+              <td class="number">{window > 0 ? percent(it.busy_ps / window) : null}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {threads.total > busiest.length && (
+        <p class="faint">
+          The busiest {busiest.length} of {threads.total} threads;{" "}
+          <a href={link("timeline")}>all of them on the timeline</a>.
+        </p>
+      )}
+    </Section>
+  );
+}
+
+const devicesHost = (report: Report, host: string): string =>
+  report.run.hosts.length > 1 ? host : "";
+
+const Meter = ({ share, colour }: { share: number; colour: string }) => (
+  <div class="meter" aria-hidden="true">
+    <i style={{ width: `${Math.min(share, 1) * 100}%`, backgroundColor: `var(--${colour})` }} />
+  </div>
+);
+
+function TopOps({ report }: { report: Report }) {
+  if (report.top_ops.length === 0) return null;
+  const most = Math.max(...report.top_ops.map((it) => it.share));
+  return (
+    <Section title="Top ops">
+      <table class="quiet" aria-label="Top ops">
+        <thead>
+          <tr>
+            <th>op</th>
+            <th>on</th>
+            <th class="number">count</th>
+            <th class="number">self</th>
+            <th colSpan={2}>share</th>
+          </tr>
+        </thead>
+        <tbody>
+          {report.top_ops.map((it) => (
+            <tr key={`${it.side} ${it.name} ${it.type}`}>
+              <td class="wide" title={it.name}>
+                <a href={link("ops", { filter: it.name })}>{plain(it.name)}</a>{" "}
+                <span class="faint">{it.type}</span>
+              </td>
+              <td>{it.side}</td>
+              <td class="number">{thousands(it.count)}</td>
+              <td class="number">{ms(it.self_ms)}</td>
+              <td class="number">{percent(it.share)}</td>
+              <td>
+                <Meter share={it.share / most} colour="compute" />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Section>
+  );
+}
+
+function Facts({ run }: { run: number }) {
+  const facts = useTable(run, "run_info").value;
+  if (!facts || facts.total === 0) return null;
+  const by = new Map<string, { key: string; value: string }[]>();
+  for (const it of records<{ of: string; key: string; value: string }>(facts)) {
+    by.set(it.of, [...(by.get(it.of) ?? []), it]);
+  }
+  return (
+    <Section title="The run">
+      {[...by].map(([of, list]) => (
+        // Of the run itself always, of each device and host on opening.
+        <details key={of} class="facts-of" open={of === "run"}>
+          <summary>{of}</summary>
+          <table class="quiet" aria-label={`Facts about ${of}`}>
+            <tbody>
+              {list.map((it, at) => (
+                <tr key={at}>
+                  <th scope="row" class="fact-key">
+                    {it.key.replaceAll("_", " ").replace(/ unix ns$/, "")}
+                  </th>
+                  <td class="fact">{factInWords(it.key, it.value)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </details>
+      ))}
+    </Section>
+  );
+}
+
+/** Moments and sizes as people read them. */
+function factInWords(key: string, value: string): string {
+  const moment = /^\d{18,20}$/.test(value) && /(unix_ns|_time)$/.test(key);
+  if (moment) {
+    return new Date(Number(BigInt(value) / 1_000_000n))
+      .toISOString()
+      .replace("T", " ")
+      .replace("Z", " UTC");
+  }
+  return /(bytes|memory_size)$/.test(key) && /^\d+$/.test(value) ? bytes(Number(value)) : value;
+}
+
+function NotChecked({ report }: { report: Report }) {
+  if (report.not_checked.length === 0) return null;
+  const by = new Map<string, string[]>();
+  for (const { rule, why } of report.not_checked) by.set(why, [...(by.get(why) ?? []), rule]);
+  return (
+    <Section title="Not checked">
+      <dl class="not-checked">
+        {[...by].map(([why, rules]) => (
+          <div key={why}>
+            <dt>{inline(why)}</dt>
+            <dd>
+              {rules.map((it, at) => (
+                <span key={it}>
+                  {at > 0 && ", "}
+                  <RuleLink rule={it} />
+                </span>
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Section>
+  );
+}
+
+function Notes({ report }: { report: Report }) {
+  if (report.notes.length === 0) return null;
+  return (
+    <Section title="Skipped or guessed while reading">
+      <table class="quiet" aria-label="Notes">
+        <tbody>
+          {report.notes.map((it) => (
+            <tr key={it.kind + it.first}>
+              <th scope="row">{it.kind}</th>
+              <td class="number">{thousands(it.count)}×</td>
+              <td class="faint">first: {it.first}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Section>
   );
 }

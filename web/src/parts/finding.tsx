@@ -1,0 +1,213 @@
+// A finding as a row: the title, what it wins at the right, evidence in one line; more on opening.
+
+import { useEffect, useRef } from "preact/hooks";
+import { useAnswer } from "../data/store";
+import type { Finding } from "../data/types";
+import { gain, ms, percent, sentence } from "../format";
+import { remember, route } from "../router";
+import { Code } from "./copy";
+import { bestPlace, placeOf, type StepWindow } from "./evidence";
+import { inline, Markdown } from "./markdown";
+import "./finding.css";
+
+interface FindingsProps {
+  findings: Finding[];
+  stepOf: StepWindow;
+}
+
+export function Findings({ findings, stepOf }: FindingsProps) {
+  const { open } = route.value.params;
+  // The first is open until somebody chooses otherwise.
+  const opened = new Set((open ?? "1").split(",").map(Number));
+  const toggle = (number: number) => {
+    if (!opened.delete(number)) opened.add(number);
+    const text = [...opened].filter((it) => it > 0).join(",");
+    remember({ open: text === "1" ? null : text || "0" });
+  };
+  return (
+    <ol class="findings" aria-label="Findings">
+      {findings.map((it, at) => (
+        <Row
+          key={at}
+          finding={it}
+          number={at + 1}
+          open={opened.has(at + 1)}
+          toggle={() => toggle(at + 1)}
+          stepOf={stepOf}
+        />
+      ))}
+    </ol>
+  );
+}
+
+/** `−482 ms · 34–41× faster` */
+export function gainInWords(it: Finding): string {
+  const cost = it.cost_ms_per_step > 0 ? ms(it.cost_ms_per_step) : "";
+  if (it.speedup_high !== null && it.speedup_high > 1) {
+    const range = `${gain(it.speedup_low, it.speedup_high)} faster`;
+    return cost ? `−${cost} · ${range}` : range;
+  }
+  return cost ? `${cost} a step` : "";
+}
+
+interface RowProps {
+  finding: Finding;
+  number: number;
+  open: boolean;
+  toggle: () => void;
+  stepOf: StepWindow;
+}
+
+function Row({ finding, number, open, toggle, stepOf }: RowProps) {
+  const place = bestPlace(finding.evidence, stepOf);
+  const id = `finding-${number}`;
+  return (
+    <li class={`finding ${finding.severity}`} id={id}>
+      <span class="ordinal" aria-hidden="true">
+        {number}
+      </span>
+      <div class="head">
+        <button class="title" aria-expanded={open} aria-controls={`${id}-more`} onClick={toggle}>
+          {sentence(finding.title)}
+        </button>
+        <span class="gain">{gainInWords(finding)}</span>
+      </div>
+      <div class="sub">
+        <span class="rule">
+          <RuleLink rule={finding.rule} /> · <Severity it={finding} />
+        </span>
+        {!open && <span class="one-line">{finding.evidence[0]?.text}</span>}
+        {place && (
+          <a class="show-me" href={place.href} title={`Opens ${place.what}`}>
+            Show me
+            <span class="visually-hidden">
+              {" "}
+              {place.what}: {finding.title}
+            </span>
+          </a>
+        )}
+      </div>
+      <div class="more" id={`${id}-more`} hidden={!open}>
+        {open && <More finding={finding} stepOf={stepOf} />}
+      </div>
+    </li>
+  );
+}
+
+const Severity = ({ it }: { it: Finding }) => (
+  <span
+    class={`severity ${it.severity}`}
+    title={`How much it matters; ${percent(it.confidence)} sure of the cause`}
+  >
+    {it.severity}
+  </span>
+);
+
+function More({ finding, stepOf }: { finding: Finding; stepOf: StepWindow }) {
+  return (
+    <>
+      <ul class="evidence">
+        {finding.evidence.map((it, at) => {
+          const place = placeOf(it, stepOf);
+          return (
+            <li key={at}>
+              {sentence(it.text)}{" "}
+              {place && (
+                <a href={place.href} title={`Opens ${place.what}`}>
+                  {place.short}
+                  <span class="visually-hidden">: {it.text}</span>
+                </a>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+      {finding.fix.map((it, at) => (
+        <div key={at} class="fix">
+          <p>
+            <span aria-hidden="true">→ </span>
+            {inline(it.edit ? `${it.text}:` : it.text)}
+          </p>
+          {it.edit && <Code text={it.edit} label={it.text} />}
+        </div>
+      ))}
+      {finding.symptoms && finding.symptoms.length > 0 && (
+        <ul class="symptoms" aria-label="It also shows as">
+          {finding.symptoms.map((it, at) => {
+            const place = bestPlace(it.evidence, stepOf);
+            return (
+              <li key={at}>
+                It also shows as <RuleLink rule={it.rule} />: {sentence(it.title)}{" "}
+                {place && (
+                  <a href={place.href} title={`Opens ${place.what}`}>
+                    Show me<span class="visually-hidden">: {it.title}</span>
+                  </a>
+                )}
+              </li>
+            );
+          })}
+        </ul>
+      )}
+    </>
+  );
+}
+
+/** Opens what the rule looks for, when it is wrong, and what to do. */
+export function RuleLink({ rule }: { rule: string }) {
+  return (
+    <button
+      class="rule-link mono"
+      title={`What ${rule} looks for`}
+      aria-haspopup="dialog"
+      onClick={() => remember({ rule })}
+    >
+      {rule}
+    </button>
+  );
+}
+
+/** Beside the view, while the address names a rule. */
+export function RulePanel() {
+  const { rule } = route.value.params;
+  const { value: rules, error } = useAnswer<{ name: string; doc: string }[]>(rule ? "rules" : null);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!rule) return;
+    const before = document.activeElement;
+    box.current?.focus();
+    const keys = (it: KeyboardEvent) => {
+      if (it.key !== "Escape" || it.defaultPrevented) return;
+      it.preventDefault();
+      remember({ rule: null });
+    };
+    addEventListener("keydown", keys);
+    return () => {
+      removeEventListener("keydown", keys);
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, [rule]);
+  if (!rule) return null;
+  const found = rules?.find((it) => it.name === rule);
+  return (
+    <div class="rule-panel" role="dialog" aria-label={`Rule ${rule}`} tabIndex={-1} ref={box}>
+      <header>
+        <h2 class="mono">{rule}</h2>
+        <button onClick={() => remember({ rule: null })} aria-label="Close the rule">
+          Close
+        </button>
+      </header>
+      {error ? (
+        <p class="failed">{error.message}</p>
+      ) : found ? (
+        <Markdown source={found.doc} />
+      ) : rules ? (
+        <p>This build knows no such rule.</p>
+      ) : (
+        <div class="skeleton">…</div>
+      )}
+      <p class="faint">
+        The same in a terminal: <code>strobe explain {rule}</code>
+      </p>
+    </div>
+  );
+}
