@@ -241,6 +241,7 @@ registry![
     python_time::PythonTime,
     run_info::RunInfo,
     run_step::RunStep,
+    scalar::Scalar,
     scope_time::ScopeTime,
     step::Step,
     step_outlier::StepOutlier,

@@ -8,7 +8,7 @@ use crate::{Analysis, Tables};
 table! {
     /// Facts about the run, one a row.
     pub struct RunInfo = "run_info" {
-        /// Where it was said: a host, device or process, or `run`.
+        /// Where it was said: a host, device or process, a training log, or `run`.
         of: String,
         /// What is said.
         key: String,
@@ -45,6 +45,12 @@ impl Analysis for RunInfo {
         }
         for blob in &trace.blobs {
             say("run", blob.kind, blob.name.clone());
+        }
+        if !trace.scalars.is_empty() {
+            say("run", "scalars", trace.scalars.len().to_string());
+        }
+        for it in &trace.left_out {
+            say(&format!("log {}", it.run), &format!("not read/{}", it.kind), it.count.to_string());
         }
         rows
     }

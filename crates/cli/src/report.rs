@@ -69,10 +69,12 @@ fn headline(report: &Report, room: usize) -> String {
         parts.push(names.collect::<Vec<_>>().join(", "));
     }
     let hosts = match run.hosts.len() {
-        1 => "1 host".to_owned(),
-        n => format!("{n} hosts"),
+        0 => None,
+        1 => Some("1 host".to_owned()),
+        n => Some(format!("{n} hosts")),
     };
-    parts.push(format!("{hosts}, {}", devices_in_words(report)));
+    // A training log alone says nothing of either.
+    parts.extend(hosts.map(|it| format!("{it}, {}", devices_in_words(report))));
     if let Some(steps) = &report.steps {
         let all = steps.count + steps.warmup_skipped + steps.partial;
         let word = if steps.count == 1 { "step" } else { "steps" };

@@ -152,6 +152,26 @@ fn of_several_runs_the_newest_is_taken_and_named() {
     assert!(text(&done.stderr).contains("2 runs here"), "{}", text(&done.stderr));
 }
 
+/// A training log without a profile cannot be judged, but shown.
+#[test]
+fn a_log_without_a_profile_shows_its_scalars() {
+    let path = testdata("captured/scalars/torch");
+    let path = path.to_str().unwrap();
+    let done = strobe(&["report", path]);
+    assert_eq!(done.status.code(), Some(3), "not enough data to judge");
+    let said = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("There is no profile here"), "{said}");
+    assert!(said.contains("`strobe table PATH scalar`"), "{said}");
+    let table = strobe(&["table", path, "scalar", "--format", "json"]);
+    assert_eq!(table.status.code(), Some(0));
+    let rows: serde_json::Value = serde_json::from_slice(&table.stdout).unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), 29);
+    assert_eq!(rows[0]["run"], ".");
+    let query = "select count(*) n from scalar where tag = 'Loss/train' and value is null";
+    let nan = strobe(&["sql", path, query, "--format", "csv"]);
+    assert_eq!(text(&nan.stdout), "n\r\n1\r\n", "the loss that was NaN");
+}
+
 #[test]
 fn the_demo_needs_nothing_but_the_program() {
     let done = strobe(&["demo", "--no-serve"]);

@@ -3,8 +3,12 @@
 //! A log folder holds runs at any depth: `plugins/profile/<run>/<host>.xplane.pb`, Keras' below
 //! `train/`. The files of one folder are the hosts of one run. A folder that a capture of ours
 //! wrote, which its `manifest.json` shows, is one run with all that lies below it.
+//!
+//! TensorBoard's event files join the run that is opened ([`events`]).
 
-use std::collections::BTreeMap;
+mod events;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,6 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
+use self::events::{Log, is_events};
 use crate::OpenError;
 
 /// The files that are read together, and what else was there.
@@ -21,8 +26,12 @@ pub struct Run {
     pub path: PathBuf,
     /// For people: the folder or file that was taken.
     pub name: String,
-    /// One for each host, in the order of their names.
+    /// One for each host, in the order of their names; then what was recorded beside them.
     pub files: Vec<PathBuf>,
+    /// Where a training log begins: its runs are named by the folders below.
+    pub log_folder: PathBuf,
+    /// Event files that belong here and are more than is read at once.
+    pub n_left_out: usize,
     /// Folders of the runs that were not taken, newest first.
     pub others: Vec<PathBuf>,
 }
@@ -39,38 +48,76 @@ impl Run {
                 path.file_name().or_else(|| path.components().next_back().map(|it| it.as_os_str()));
             name.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
         };
+        let mut run = Run {
+            path: path.to_owned(),
+            name: name(path),
+            files: Vec::new(),
+            log_folder: path.to_owned(),
+            n_left_out: 0,
+            others: Vec::new(),
+        };
         if !about.is_dir() {
-            let files = vec![path.to_owned()];
-            return Ok(Run { path: path.to_owned(), name: name(path), files, others: Vec::new() });
+            run.files.push(path.to_owned());
+            run.log_folder = path.parent().unwrap_or(Path::new("")).to_owned();
+            if is_profile(path)
+                && let Some(above) = Log::above(&run.log_folder)
+            {
+                run.join(above);
+            }
+            return Ok(run);
         }
-        let mut runs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
-        collect(path, None, 0, &mut runs);
-        let mut runs: Vec<(PathBuf, Vec<PathBuf>)> = runs.into_iter().collect();
+        let mut found = Found::default();
+        collect(path, None, 0, &mut found);
+        let mut runs: Vec<(PathBuf, Vec<PathBuf>)> = found.runs.into_iter().collect();
         runs.sort_by_cached_key(|(folder, files)| {
             std::cmp::Reverse((when(folder, files), folder.clone()))
         });
         let mut runs = runs.into_iter();
-        let Some((folder, mut files)) = runs.next() else {
+        if let Some((folder, files)) = runs.next() {
+            run.name = name(&folder);
+            run.files = files;
+            // Profiles say when the trace begins; what was recorded beside them follows.
+            run.files.sort_by_key(|it| !is_profile(it));
+            run.others = runs.map(|it| it.0).collect();
+            let log = match found.wholes.contains(&folder) {
+                true => Log::below(&folder, &found.events, &folder),
+                false => {
+                    Log::above(path).unwrap_or_else(|| Log::below(path, &found.events, &folder))
+                }
+            };
+            run.join(log);
+        } else {
+            run.join(Log::below(path, &found.events, path));
+        }
+        if run.files.is_empty() {
             return Err(OpenError::NoProfile { path: path.to_owned() });
-        };
-        // Profiles say when the trace begins; what was recorded beside them follows.
-        files.sort_by_key(|it| !is_profile(it));
-        Ok(Run {
-            path: path.to_owned(),
-            name: name(&folder),
-            files,
-            others: runs.map(|it| it.0).collect(),
-        })
+        }
+        Ok(run)
+    }
+
+    /// Whether there is only a training log here, and neither a profile nor a capture.
+    pub fn is_log_only(&self) -> bool {
+        self.files.iter().all(|it| is_events(it))
+    }
+
+    fn join(&mut self, log: Log) {
+        self.log_folder = log.folder;
+        self.files.extend(log.files);
+        self.n_left_out = log.n_left_out;
     }
 }
 
+/// What lies below a path.
+#[derive(Default)]
+struct Found {
+    runs: BTreeMap<PathBuf, Vec<PathBuf>>,
+    /// Those of `runs` that a capture of ours wrote.
+    wholes: BTreeSet<PathBuf>,
+    events: Vec<PathBuf>,
+}
+
 /// `whole`: the folder above that makes all below it one run.
-fn collect(
-    folder: &Path,
-    whole: Option<&Path>,
-    depth: usize,
-    runs: &mut BTreeMap<PathBuf, Vec<PathBuf>>,
-) {
+fn collect(folder: &Path, whole: Option<&Path>, depth: usize, found: &mut Found) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut entries: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
     entries.sort();
@@ -78,10 +125,13 @@ fn collect(
     for entry in entries {
         if entry.is_dir() {
             if depth < DEEPEST {
-                collect(&entry, whole, depth + 1, runs);
+                collect(&entry, whole, depth + 1, found);
             }
         } else if is_profile(&entry) || (whole == Some(folder) && is_beside(&entry)) {
-            runs.entry(whole.unwrap_or(folder).to_owned()).or_default().push(entry);
+            found.wholes.extend(whole.map(Path::to_owned));
+            found.runs.entry(whole.unwrap_or(folder).to_owned()).or_default().push(entry);
+        } else if is_events(&entry) {
+            found.events.push(entry);
         }
     }
 }

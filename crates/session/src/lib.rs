@@ -86,9 +86,16 @@ impl Session {
                 }
             }
         }
+        if run.is_log_only() && run.path.is_dir() && out.n_scalars() == 0 {
+            return Err(OpenError::NoProfile { path: path.to_owned() });
+        }
         if let Some(error) = first_error.filter(|_| !read_any) {
             return Err(error);
         }
+        out.note_many(NoteKind::TooManyFiles, run.n_left_out as u64, || {
+            format!("event files, of {} that belong here", run.files.len() + run.n_left_out)
+        });
+        name_runs(&mut out, &run.log_folder);
         progress(Progress::Sorting);
         let tables = Arc::new(Tables::new(Arc::new(out.finish())));
         Ok(Session { run, tables, timeline: OnceLock::new() })
@@ -101,9 +108,13 @@ impl Session {
         let input = Input { bytes: Arc::new(bytes), path: &path };
         sources::read(&input, &mut out)
             .map_err(|source| OpenError::Source { path: path.clone(), source })?;
+        let log_folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        name_runs(&mut out, &log_folder);
         let run = Run {
             name: name.to_owned(),
             files: Vec::new(),
+            log_folder,
+            n_left_out: 0,
             others: Vec::new(),
             path: path.clone(),
         };
@@ -128,6 +139,15 @@ impl Session {
     pub fn sql(&self, query: &str, limits: &SqlLimits) -> Result<QueryResult, SqlError> {
         sql::query(&self.tables, query, limits)
     }
+}
+
+/// As TensorBoard names them: by where they lie below the log folder, which itself is `.`.
+fn name_runs(out: &mut TraceBuilder, log_folder: &Path) {
+    out.name_runs(|run| match Path::new(run).strip_prefix(log_folder) {
+        Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+        Ok(below) => below.to_string_lossy().replace('\\', "/"),
+        Err(_) => run.to_owned(),
+    });
 }
 
 fn read_file(

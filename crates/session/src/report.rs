@@ -46,6 +46,8 @@ pub struct RunFacts {
     pub devices: Vec<Device>,
     pub window: Dur,
     pub events: usize,
+    /// Points of the training log beside the profile.
+    pub scalars: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -119,6 +121,7 @@ impl Session {
                 devices: devices(trace).into_iter().filter(|it| it.used).collect(),
                 window: window(trace),
                 events: trace.events.len(),
+                scalars: trace.scalars.len(),
             },
             steps: step_facts(&self.tables().get::<Step>()),
             main_culprit: main.and_then(|it| self.culprit(it)),

@@ -40,6 +40,7 @@ use trace::{
 use self::decode::{Chunk, Decoded};
 use self::meta::{Parts, PlaneMeta};
 use crate::wire::{Field, Fields, Value};
+use crate::tfevents::is_framed;
 use crate::{Bytes, Input, Source, SourceError};
 
 #[derive(Debug)]
@@ -52,6 +53,10 @@ impl Source for XPlane {
 
     /// No magic number exists: the first field that XSpace has must look like a plane or a text.
     fn sniff(&self, head: &[u8]) -> bool {
+        // A record's length may look like an empty field; that its sum follows is no accident.
+        if is_framed(head) {
+            return false;
+        }
         let mut fields = Fields::new(head);
         loop {
             let (number, body) = match fields.next() {

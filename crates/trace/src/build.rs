@@ -6,15 +6,17 @@
 
 use std::hash::BuildHasher;
 use std::ops::Range;
+use std::sync::Arc;
 
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use rayon::prelude::*;
 
+use crate::scalar::Logs;
 use crate::{
     ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId, Events, Fact,
-    FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, Process, StrId, Strings, Time,
-    Trace, Track, TrackId, TrackKind,
+    FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, Process, Scalar, SeriesId, StrId,
+    Strings, Time, Trace, Track, TrackId, TrackKind,
 };
 
 /// A row that a source reserved and could not fill.
@@ -49,6 +51,7 @@ pub struct TraceBuilder {
     blobs: Vec<Blob>,
     sources: Vec<Box<dyn ArgSource>>,
     processes: Vec<Process>,
+    logs: Logs,
     notes: Vec<Note>,
 }
 
@@ -367,6 +370,36 @@ impl TraceBuilder {
         known.examples = known.examples.or(process.examples);
     }
 
+    /// The curve of this tag in a run of a training log, made where it is new.
+    pub fn series(&mut self, run: &Arc<str>, tag: &str) -> SeriesId {
+        self.logs.series(run, tag)
+    }
+
+    /// Whether [`TraceBuilder::series`] has made this one already.
+    pub fn has_series(&self, run: &Arc<str>, tag: &str) -> bool {
+        self.logs.has_series(run, tag)
+    }
+
+    /// A point of a curve. They keep the order in which they are said.
+    pub fn scalar(&mut self, scalar: Scalar) {
+        self.logs.scalars.push(scalar);
+    }
+
+    pub fn n_scalars(&self) -> usize {
+        self.logs.scalars.len()
+    }
+
+    /// So many things of this kind stand in a run's log and were not read.
+    pub fn leave_out(&mut self, run: &Arc<str>, kind: &str, count: u64) {
+        self.logs.leave_out(run, kind, count);
+    }
+
+    /// Names the runs of all training logs, after the last was read: a source knows where a file
+    /// lies, but not which folder above it a person named.
+    pub fn name_runs(&mut self, name: impl Fn(&str) -> String) {
+        self.logs.name_runs(name);
+    }
+
     pub fn blob(&mut self, blob: Blob) {
         self.blobs.push(blob);
     }
@@ -431,6 +464,8 @@ impl TraceBuilder {
         numbers.sort_unstable();
         let mut counters = self.counters;
         counters.sort_by_key(|it| (it.track, it.time));
+        let mut scalars = self.logs.scalars;
+        scalars.sort_by_key(|it| it.series);
         self.notes.sort_by_key(|it| it.kind);
         self.args_from.resize(self.tracks.len(), 0);
         let args_from =
@@ -457,6 +492,9 @@ impl TraceBuilder {
             blobs: self.blobs,
             args: Args { at: self.args_at, from: args_from, sources: self.sources },
             processes: self.processes,
+            series: self.logs.series,
+            scalars,
+            left_out: self.logs.left_out,
             notes: self.notes,
         };
         trace.events.kind = classify(&trace);

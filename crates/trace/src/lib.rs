@@ -14,12 +14,14 @@
 mod build;
 mod op;
 mod process;
+mod scalar;
 pub mod testing;
 mod time;
 
 pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
 pub use op::{OpFamily, OpKind, OpName};
 pub use process::{Frame, Place, Process, StackSample, Stacks, StepCount, Window};
+pub use scalar::{LeftOut, Scalar, Series};
 pub use time::{Dur, Time};
 
 use std::fmt;
@@ -50,6 +52,12 @@ pub struct Trace {
     pub args: Args,
     /// What processes said about themselves.
     pub processes: Vec<Process>,
+    /// The curves that a training job logged.
+    pub series: Vec<Series>,
+    /// Their points, by series and as they were written.
+    pub scalars: Vec<Scalar>,
+    /// What was logged beside scalars, by run and kind.
+    pub left_out: Vec<LeftOut>,
     /// What the sources had to skip or guess.
     pub notes: Vec<Note>,
 }
@@ -78,7 +86,9 @@ ids! {
     /// A text in [`Strings`].
     StrId,
     /// A row in [`Trace::details`].
-    DetailId
+    DetailId,
+    /// A row in [`Trace::series`].
+    SeriesId
 }
 
 /// One text table for the whole trace.
@@ -437,6 +447,8 @@ pub enum NoteKind {
     BadText,
     /// A file of the run could not be read at all.
     UnreadableFile,
+    /// More files than are read at once.
+    TooManyFiles,
 }
 
 impl NoteKind {
@@ -451,6 +463,7 @@ impl NoteKind {
             NoteKind::TooManyEvents => "too-many-events",
             NoteKind::BadText => "bad-text",
             NoteKind::UnreadableFile => "unreadable-file",
+            NoteKind::TooManyFiles => "too-many-files",
         }
     }
 }
@@ -505,6 +518,7 @@ impl Trace {
             + self.edges.to.capacity() * 9
             + self.details.capacity() * size_of::<Detail>()
             + self.numbers.capacity() * size_of::<Number>()
+            + self.scalars.capacity() * size_of::<Scalar>()
             + self.strings.text.capacity()
             + self.strings.ends.capacity() * 8
     }

@@ -69,6 +69,7 @@ pub fn as_json(report: &Report) -> Value {
             "devices": devices,
             "window_ms": ms(run.window),
             "events": run.events,
+            "scalars": run.scalars,
         },
         "verdict": verdict(report),
         "culprit": report.main_culprit.as_ref().map(|it| json!({"name": it.name, "share": it.share})),

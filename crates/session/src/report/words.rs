@@ -7,6 +7,11 @@ pub fn verdict(report: &Report) -> String {
     let (Some(steps), Some(main)) = (&report.steps, report.main()) else {
         let run = &report.run;
         return match run.events {
+            0 if run.scalars > 0 => format!(
+                "There is no profile here, only a training log of {} scalars: `strobe table PATH \
+                 scalar` shows them.",
+                thousands(run.scalars)
+            ),
             0 if report.notes.is_empty() => "There are no events in this profile.".to_owned(),
             0 => "There are no events in what can be read of this damaged file.".to_owned(),
             n => format!(
