@@ -252,17 +252,19 @@ impl OnLane<'_> {
         low
     }
 
-    /// The time of the events at some places.
-    pub fn time(&self, places: Range<usize>) -> i128 {
-        if places.len() <= 2 * BLOCK {
-            return self.time_one_by_one(places);
+    /// The time of all events before a place.
+    pub fn time_until(&self, place: usize) -> i128 {
+        let blocks = (place / BLOCK).min(self.lane.time.len());
+        let whole = blocks.checked_sub(1).map_or(0, |it| self.lane.time[it]);
+        whole + self.time_one_by_one(blocks * BLOCK..place)
+    }
+
+    /// The time of all events before the end of some places, knowing it at their beginning.
+    pub fn time_on(&self, until: i128, places: Range<usize>) -> i128 {
+        if places.len() < BLOCK / 2 {
+            return until + self.time_one_by_one(places);
         }
-        let up_to = |place: usize| {
-            let blocks = place / BLOCK;
-            let whole = blocks.checked_sub(1).map_or(0, |it| self.lane.time[it]);
-            whole + self.time_one_by_one(blocks * BLOCK..place)
-        };
-        up_to(places.end) - up_to(places.start)
+        self.time_until(places.end)
     }
 
     fn time_one_by_one(&self, places: Range<usize>) -> i128 {

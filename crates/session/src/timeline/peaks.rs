@@ -78,25 +78,29 @@ impl<K: PartialOrd + Copy> Peaks<K> {
         mut high: impl FnMut(u32),
     ) -> Option<u32> {
         let mut largest: Option<(u32, K)> = None;
+        let mut is_high = |level: usize, (thing, key): (u32, K)| {
+            if limit.is_some_and(|it| key >= it) {
+                if level == 0 {
+                    high(thing);
+                }
+                return true;
+            }
+            if largest.is_none_or(|it| key > it.1) {
+                largest = Some((thing, key));
+            }
+            false
+        };
         let end = places.end.min(self.n);
         let mut place = places.start;
         while place < end {
             // The largest block that begins here and does not go beyond the end.
-            let fits = (end - place).ilog2() as usize / BLOCK_BITS;
-            let mut level = fits.min(place.trailing_zeros() as usize / BLOCK_BITS);
-            loop {
-                let (thing, key) = self.of_block(of, level, place);
-                if limit.is_none_or(|it| key < it) {
-                    if largest.is_none_or(|it| key > it.1) {
-                        largest = Some((thing, key));
-                    }
-                    break;
-                }
-                if level == 0 {
-                    high(thing);
-                    break;
-                }
-                // Somebody in this block is high: look at a smaller one.
+            let mut level = 0;
+            if place.is_multiple_of(BLOCK) && end - place >= BLOCK {
+                let fits = (end - place).ilog2() as usize / BLOCK_BITS;
+                level = fits.min(place.trailing_zeros() as usize / BLOCK_BITS);
+            }
+            // Where somebody in it is high, a smaller one.
+            while is_high(level, self.of_block(of, level, place)) && level > 0 {
                 level -= 1;
             }
             place += 1 << (level * BLOCK_BITS);

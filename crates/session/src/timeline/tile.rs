@@ -134,16 +134,19 @@ impl Window {
         }
         let to = on.first_from(place, self.end());
         let mut long = Vec::new();
+        let mut time = on.time_until(place);
         while place < to {
             let cell = self.cell(on.start(place));
             let next = on.first_from(place + 1, self.cell_end(cell));
+            let time_before = time;
+            time = on.time_on(time, place..next);
             long.clear();
             let longest = on.split(place..next, self.cell_ps(), |row| long.push(row));
             let first_of_cell = out.len();
             if let Some(longest) = longest {
                 let mut merged = Span {
                     count: (next - place - long.len()) as u32,
-                    total_ps: on.time(place..next),
+                    total_ps: time - time_before,
                     ..self.alone(events, lane, longest)
                 };
                 for &row in &long {
