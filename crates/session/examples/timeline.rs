@@ -47,7 +47,7 @@ fn measure(file: &Path) {
     for level in (10..=widest.max(10)).rev().step_by(4) {
         let first = (middle - (SCREEN << (level - 10)) / 2).max(overview.start_ps) >> level;
         let mut best = (f64::MAX, 0, 0);
-        for _ in 0..5 {
+        for _ in 0..20 {
             let begun = Instant::now();
             let tiles = [first, first + 1, first + 2];
             let tiles = tiles.map(|it| timeline.tile(level, it, &tracks).unwrap());

@@ -140,10 +140,13 @@ impl Steps {
 }
 
 /// The step that a moment lies in; steps touch, and are sorted.
-fn step_at(steps: &[Step], time: i64) -> Option<i64> {
+fn step_at(steps: &[Step], time: i64) -> Option<&Step> {
     let after = steps.partition_point(|it| it.start_ps <= time);
-    let step = steps.get(after.checked_sub(1)?)?;
-    (time < step.start_ps.saturating_add(step.dur_ps)).then_some(step.step)
+    steps.get(after.checked_sub(1)?).filter(|it| is_in(it, time))
+}
+
+fn is_in(step: &Step, time: i64) -> bool {
+    step.start_ps <= time && time < step.start_ps.saturating_add(step.dur_ps)
 }
 
 /// Whether an event lies in a range of time, or a part of it does.

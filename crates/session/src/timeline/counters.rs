@@ -15,8 +15,8 @@ pub(super) struct Samples {
     pub track: TrackId,
     /// In the trace's column.
     pub rows: Range<usize>,
-    greatest: Peaks,
-    least: Peaks,
+    greatest: Peaks<f64>,
+    least: Peaks<f64>,
 }
 
 /// A window of a track of values.

@@ -8,7 +8,7 @@ use trace::{EdgeKind, EventId, FactValue, OpKind, TrackId, TrackKind};
 
 use super::lanes::end;
 use super::search::Hit;
-use super::{Steps, Timeline, TimelineError, step_at};
+use super::{Steps, Timeline, TimelineError, is_in, step_at};
 
 /// One event.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +126,7 @@ impl Timeline {
             category: category(kind),
             self_ps: self.own_time(event, at.track),
             parent: events.parent(event),
-            step: step_at(steps.of(host), at.start_ps),
+            step: step_at(steps.of(host), at.start_ps).map(|it| it.step),
             op: text(detail.op),
             hlo_op: text(detail.hlo_op),
             hlo_module: text(detail.hlo_module),
@@ -198,6 +198,7 @@ impl Timeline {
         let mut total_ps = 0;
         for track in trace.tracks_of(kind) {
             let steps = steps.of(trace.ancestor(track, TrackKind::Host));
+            let mut step = None;
             let mut rows = trace.tracks[track.row()].rows();
             while !rows.is_empty() && durs.len() <= SAMPLED {
                 let piece = rows.start..rows.end.min(rows.start + ROWS_AT_ONCE);
@@ -213,8 +214,13 @@ impl Timeline {
                         break;
                     }
                     total_ps += i128::from(dur);
-                    if let Some(step) = step_at(steps, trace.events.start[row].0) {
-                        let sum = per_step.entry(step).or_default();
+                    let time = trace.events.start[row].0;
+                    // Mostly the step of the one before.
+                    if !step.is_some_and(|it| is_in(it, time)) {
+                        step = step_at(steps, time);
+                    }
+                    if let Some(step) = step {
+                        let sum = per_step.entry(step.step).or_default();
                         *sum = (sum.0 + 1, sum.1 + i128::from(dur));
                     }
                 }

@@ -45,15 +45,12 @@ struct Lane {
     /// The time of all events up to the end of each whole block. Hostile files have more of it
     /// than 64 bits hold.
     time: Vec<i128>,
-    longest: Peaks,
+    longest: Peaks<i64>,
+    /// When the first event of each whole block begins: searching the events themselves would
+    /// miss the cache at every step.
+    starts: Vec<i64>,
     /// Who ends last; only where events overlap, as on the last lane.
-    latest: Option<Peaks>,
-}
-
-/// How long an event is drawn: time ends somewhere.
-pub(super) fn length(events: &Events, row: u32) -> i64 {
-    let start = events.start[row as usize].0;
-    end(events, row).saturating_sub(start)
+    latest: Option<Peaks<i64>>,
 }
 
 pub(super) fn end(events: &Events, row: u32) -> i64 {
@@ -150,7 +147,8 @@ impl Lanes {
         }
         let longest = Peaks::new(on.len(), &Lengths(on));
         let latest = (lane == LAST_LANE).then(|| Peaks::new(on.len(), &Ends(on)));
-        (made.time, made.longest, made.latest) = (time, longest, latest);
+        let starts = (0..on.len() / BLOCK).map(|it| on.start(it * BLOCK)).collect();
+        made = Lane { time, longest, starts, latest, ..made };
         made
     }
 
@@ -174,6 +172,7 @@ impl Lanes {
             size_of::<Lane>()
                 + it.time.capacity() * size_of::<i128>()
                 + it.longest.heap_bytes()
+                + it.starts.capacity() * size_of::<i64>()
                 + it.latest.as_ref().map_or(0, Peaks::heap_bytes)
         };
         self.lanes.iter().map(of_lane).sum::<usize>()
@@ -199,7 +198,7 @@ impl Heights for Lengths<'_> {
         self.0.row(place)
     }
     fn key(&self, row: u32) -> i64 {
-        length(self.0.events, row)
+        self.0.events.dur[row as usize].0
     }
 }
 
@@ -229,38 +228,43 @@ impl OnLane<'_> {
         self.events.start[self.row(place) as usize].0
     }
 
-    /// How many of the events from `from` on begin before a time; quick where they are few.
-    pub fn before(&self, from: usize, time: i128) -> usize {
-        let begins_before = |place: usize| i128::from(self.start(place)) < time;
-        let n = self.len();
-        let (mut low, mut step) = (from, 1);
-        while low + step <= n && begins_before(low + step - 1) {
-            low += step;
-            step *= 2;
-        }
-        let mut high = (low + step - 1).min(n);
+    /// The place of the first event from `from` on that does not begin before a time; quick
+    /// where it is near.
+    pub fn first_from(&self, from: usize, time: i128) -> usize {
+        let is_before = |start: i64| i128::from(start) < time;
+        // The blocks that begin before the time, of those that begin behind `from`.
+        let next_block = from.div_ceil(BLOCK).min(self.lane.starts.len());
+        let n_blocks = gallop(&self.lane.starts[next_block..], |it| is_before(*it));
+        let (low, high) = match next_block + n_blocks {
+            // Behind the last whole block there are fewer than another would have.
+            last if last == self.lane.starts.len() => (last.saturating_sub(1) * BLOCK, self.len()),
+            next => (next.saturating_sub(1) * BLOCK, next * BLOCK),
+        };
+        let (mut low, mut high) = (low.max(from), high);
         while low < high {
             let middle = low + (high - low) / 2;
-            if begins_before(middle) {
+            if is_before(self.start(middle)) {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        low - from
+        low
     }
 
-    /// The time of the events at some places.
-    pub fn time(&self, places: Range<usize>) -> i128 {
-        if places.len() <= 2 * BLOCK {
-            return self.time_one_by_one(places);
+    /// The time of all events before a place.
+    pub fn time_until(&self, place: usize) -> i128 {
+        let blocks = (place / BLOCK).min(self.lane.time.len());
+        let whole = blocks.checked_sub(1).map_or(0, |it| self.lane.time[it]);
+        whole + self.time_one_by_one(blocks * BLOCK..place)
+    }
+
+    /// The time of all events before the end of some places, knowing it at their beginning.
+    pub fn time_on(&self, until: i128, places: Range<usize>) -> i128 {
+        if places.len() < BLOCK / 2 {
+            return until + self.time_one_by_one(places);
         }
-        let up_to = |place: usize| {
-            let blocks = place / BLOCK;
-            let whole = blocks.checked_sub(1).map_or(0, |it| self.lane.time[it]);
-            whole + self.time_one_by_one(blocks * BLOCK..place)
-        };
-        up_to(places.end) - up_to(places.start)
+        self.time_until(places.end)
     }
 
     fn time_one_by_one(&self, places: Range<usize>) -> i128 {
@@ -293,4 +297,15 @@ impl OnLane<'_> {
         };
         last.map(|it| end(self.events, it))
     }
+}
+
+/// How many at the beginning fit, as all before the first that does not; quick where they are few.
+fn gallop<T>(sorted: &[T], fits: impl Fn(&T) -> bool) -> usize {
+    let (mut low, mut step) = (0, 1);
+    while sorted.get(low + step - 1).is_some_and(&fits) {
+        low += step;
+        step *= 2;
+    }
+    let high = (low + step - 1).min(sorted.len());
+    low + sorted[low..high].partition_point(fits)
 }

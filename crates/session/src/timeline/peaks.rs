@@ -6,7 +6,8 @@
 //! blocks   [         40            …     the largest of 32 blocks, and so on
 //! ```
 //!
-//! It remembers whose the largest key is, never the key: that is looked up where it lies.
+//! It remembers the largest key and whose it is: looking that one up would miss the cache, block
+//! by block.
 
 use std::ops::Range;
 
@@ -26,24 +27,29 @@ pub(super) trait Heights {
 
 /// The things with the largest keys, block by block; of equal ones the first.
 #[derive(Debug, Default)]
-pub(super) struct Peaks {
+pub(super) struct Peaks<K> {
     n: usize,
     /// Of blocks of 32 things, then of blocks of 1024, and so on.
-    best: Vec<u32>,
+    things: Vec<u32>,
+    keys: Vec<K>,
 }
 
-impl Peaks {
-    pub fn new<H: Heights>(n: usize, of: &H) -> Peaks {
-        let mut peaks = Peaks { n, best: Vec::with_capacity(blocks_below(n, usize::MAX)) };
+impl<K: PartialOrd + Copy> Peaks<K> {
+    pub fn new(n: usize, of: &impl Heights<Key = K>) -> Peaks<K> {
+        let n_blocks = blocks_below(n, usize::MAX);
+        let (things, keys) = (Vec::with_capacity(n_blocks), Vec::with_capacity(n_blocks));
+        let mut peaks = Peaks { n, things, keys };
         for level in 1.. {
             let n_blocks = n >> (level * BLOCK_BITS);
             for block in 0..n_blocks {
-                let mut parts = (block * BLOCK..(block + 1) * BLOCK)
-                    .map(|it| peaks.of_block(of, level - 1, it << ((level - 1) * BLOCK_BITS)));
-                let first = parts.next().unwrap_or_default();
-                let larger = |best, it| if of.key(it) > of.key(best) { it } else { best };
-                let largest = parts.fold(first, larger);
-                peaks.best.push(largest);
+                let parts = block * BLOCK..(block + 1) * BLOCK;
+                let largest = parts
+                    .map(|it| peaks.of_block(of, level - 1, it << ((level - 1) * BLOCK_BITS)))
+                    .reduce(|best, it| if it.1 > best.1 { it } else { best });
+                if let Some((thing, key)) = largest {
+                    peaks.things.push(thing);
+                    peaks.keys.push(key);
+                }
             }
             if n_blocks < BLOCK {
                 break;
@@ -53,43 +59,48 @@ impl Peaks {
     }
 
     /// The largest of the block of a level that begins at `place`. On level 0 that is one thing.
-    fn of_block<H: Heights>(&self, of: &H, level: usize, place: usize) -> u32 {
-        match level {
-            0 => of.at(place),
-            _ => self.best[blocks_below(self.n, level) + (place >> (level * BLOCK_BITS))],
+    fn of_block(&self, of: &impl Heights<Key = K>, level: usize, place: usize) -> (u32, K) {
+        if level == 0 {
+            let thing = of.at(place);
+            return (thing, of.key(thing));
         }
+        let block = blocks_below(self.n, level) + (place >> (level * BLOCK_BITS));
+        (self.things[block], self.keys[block])
     }
 
     /// Hands the things whose key is at least `limit` to `high`, by their place; answers the
     /// largest of the others. Takes the time of the logarithm for each that is handed over.
-    pub fn split<H: Heights>(
+    pub fn split(
         &self,
         places: Range<usize>,
-        of: &H,
-        limit: Option<H::Key>,
+        of: &impl Heights<Key = K>,
+        limit: Option<K>,
         mut high: impl FnMut(u32),
     ) -> Option<u32> {
-        let mut largest: Option<(u32, H::Key)> = None;
+        let mut largest: Option<(u32, K)> = None;
+        let mut is_high = |level: usize, (thing, key): (u32, K)| {
+            if limit.is_some_and(|it| key >= it) {
+                if level == 0 {
+                    high(thing);
+                }
+                return true;
+            }
+            if largest.is_none_or(|it| key > it.1) {
+                largest = Some((thing, key));
+            }
+            false
+        };
         let end = places.end.min(self.n);
         let mut place = places.start;
         while place < end {
             // The largest block that begins here and does not go beyond the end.
-            let fits = (end - place).ilog2() as usize / BLOCK_BITS;
-            let mut level = fits.min(place.trailing_zeros() as usize / BLOCK_BITS);
-            loop {
-                let thing = self.of_block(of, level, place);
-                let key = of.key(thing);
-                if limit.is_none_or(|it| key < it) {
-                    if largest.is_none_or(|it| key > it.1) {
-                        largest = Some((thing, key));
-                    }
-                    break;
-                }
-                if level == 0 {
-                    high(thing);
-                    break;
-                }
-                // Somebody in this block is high: look at a smaller one.
+            let mut level = 0;
+            if place.is_multiple_of(BLOCK) && end - place >= BLOCK {
+                let fits = (end - place).ilog2() as usize / BLOCK_BITS;
+                level = fits.min(place.trailing_zeros() as usize / BLOCK_BITS);
+            }
+            // Where somebody in it is high, a smaller one.
+            while is_high(level, self.of_block(of, level, place)) && level > 0 {
                 level -= 1;
             }
             place += 1 << (level * BLOCK_BITS);
@@ -98,12 +109,12 @@ impl Peaks {
     }
 
     /// The largest of a run.
-    pub fn largest<H: Heights>(&self, places: Range<usize>, of: &H) -> Option<u32> {
+    pub fn largest(&self, places: Range<usize>, of: &impl Heights<Key = K>) -> Option<u32> {
         self.split(places, of, None, |_| ())
     }
 
     pub fn heap_bytes(&self) -> usize {
-        self.best.capacity() * size_of::<u32>()
+        self.things.capacity() * size_of::<u32>() + self.keys.capacity() * size_of::<K>()
     }
 }
 
@@ -142,7 +153,7 @@ mod tests {
         for n in [0, 1, 31, 32, 33, 1023, 1024, 1025, 40_000] {
             let keys = Keys((0..n).map(|it: i64| it * 7919 % 1009).collect());
             let peaks = Peaks::new(n as usize, &keys);
-            assert!(peaks.heap_bytes() <= n as usize * 4 / 31);
+            assert!(peaks.heap_bytes() <= n as usize * 12 / 31);
             let n = n as usize;
             for run in [0..n, 0..n / 2, n / 3..n, n / 5..n / 2, n / 2..n / 2, 0..n + 9] {
                 for limit in [0, 500, 1000, 1008, 5000] {

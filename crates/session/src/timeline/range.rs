@@ -104,7 +104,7 @@ impl Timeline {
         let events = &self.trace().events;
         for lane in 0..=u8::MAX {
             let Some(on) = self.lanes[track.row()].on(events, lane) else { break };
-            let n = on.before(0, i128::from(time));
+            let n = on.first_from(0, i128::from(time));
             on.running(n, time, &mut each);
         }
     }

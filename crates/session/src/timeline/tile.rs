@@ -12,7 +12,7 @@
 use rayon::prelude::*;
 use trace::{EventId, Events, OpKind, StrId, TrackId};
 
-use super::lanes::{Lanes, OnLane, end, length};
+use super::lanes::{Lanes, OnLane, end};
 use super::{Timeline, TimelineError};
 
 /// Cells of a tile.
@@ -125,25 +125,28 @@ impl Window {
     }
 
     fn spans_on(&self, events: &Events, lane: u8, on: &OnLane<'_>, out: &mut Vec<Span>) {
-        let mut place = on.before(0, self.begin);
+        let mut place = on.first_from(0, self.begin);
         // A tile beyond all time has nothing that reaches into it.
         if let Ok(begin) = i64::try_from(self.begin) {
             on.running(place, begin, |row| {
                 out.push(Span { count: 0, total_ps: 0, ..self.alone(events, lane, row) });
             });
         }
-        let to = place + on.before(place, self.end());
+        let to = on.first_from(place, self.end());
         let mut long = Vec::new();
+        let mut time = on.time_until(place);
         while place < to {
             let cell = self.cell(on.start(place));
-            let next = place + on.before(place, self.cell_end(cell)).max(1);
+            let next = on.first_from(place + 1, self.cell_end(cell));
+            let time_before = time;
+            time = on.time_on(time, place..next);
             long.clear();
             let longest = on.split(place..next, self.cell_ps(), |row| long.push(row));
             let first_of_cell = out.len();
             if let Some(longest) = longest {
                 let mut merged = Span {
                     count: (next - place - long.len()) as u32,
-                    total_ps: on.time(place..next),
+                    total_ps: time - time_before,
                     ..self.alone(events, lane, longest)
                 };
                 for &row in &long {
@@ -170,7 +173,7 @@ impl Window {
     /// A span of one event.
     fn alone(&self, events: &Events, lane: u8, row: u32) -> Span {
         let at = row as usize;
-        let is_wide = length(events, row) >= self.cell_ps().saturating_mul(LABEL_CELLS);
+        let is_wide = events.dur[at].0 >= self.cell_ps().saturating_mul(LABEL_CELLS);
         Span {
             lane,
             kind: events.kind[at],

@@ -49,7 +49,9 @@ pub fn encode(tile: &Tile, strings: &Strings) -> Vec<u8> {
 }
 
 fn put<const N: usize>(out: &mut Vec<u8>, column: impl IntoIterator<Item = [u8; N]>) {
-    out.extend(column.into_iter().flatten());
+    for it in column {
+        out.extend_from_slice(&it);
+    }
 }
 
 /// Each name once, in the order of its first use.

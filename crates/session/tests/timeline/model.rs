@@ -97,7 +97,7 @@ fn check_begun(trace: &Trace, level: u8, tile: i64, begun: &[Drawn], spans: &[&S
     let cell_ps = 1_i64 << (level - CELLS.ilog2() as u8);
     let mut groups: BTreeMap<(u8, i64, Option<u32>), Vec<Drawn>> = BTreeMap::new();
     for &it in begun {
-        let alone = (it.end - it.start >= cell_ps).then_some(it.row);
+        let alone = (it.dur >= cell_ps).then_some(it.row);
         groups.entry((it.lane, it.start.div_euclid(cell_ps), alone)).or_default().push(it);
     }
     assert_eq!(spans.len(), groups.len(), "spans of tile {tile} at level {level}");
@@ -106,7 +106,7 @@ fn check_begun(trace: &Trace, level: u8, tile: i64, begun: &[Drawn], spans: &[&S
             Some(row) => it.event == EventId(row),
             None => {
                 let start = trace.events.start[it.event.row()].0;
-                let long = trace.events.end(it.event).0 - start >= cell_ps;
+                let long = trace.events.dur[it.event.row()].0 >= cell_ps;
                 it.lane == lane && start.div_euclid(cell_ps) == cell && !long
             }
         };
@@ -116,8 +116,7 @@ fn check_begun(trace: &Trace, level: u8, tile: i64, begun: &[Drawn], spans: &[&S
         assert_eq!(span.lane, lane);
         assert_eq!(span.count as usize, group.len());
         assert_eq!(span.total_ps, group.iter().map(|it| i128::from(it.dur)).sum::<i128>());
-        let length = |it: &Drawn| it.end - it.start;
-        let longest = group.iter().rev().max_by_key(|it| length(it)).unwrap();
+        let longest = group.iter().rev().max_by_key(|it| it.dur).unwrap();
         assert_eq!(span.event, EventId(longest.row), "the first of the longest stands for all");
         assert_eq!(span.kind, trace.events.kind[longest.row as usize]);
         assert_eq!(span.left, fraction(level, tile, group[0].start));
@@ -128,7 +127,7 @@ fn check_begun(trace: &Trace, level: u8, tile: i64, begun: &[Drawn], spans: &[&S
         } else {
             assert_eq!(span.right, right);
         }
-        let wide = length(longest) >= 16 * cell_ps;
+        let wide = longest.dur >= 16 * cell_ps;
         let name = wide.then(|| trace.events.name[longest.row as usize]);
         assert_eq!(span.name, name, "named where it can be written");
     }

@@ -1,0 +1,85 @@
+// The frame: links, Back, runs, themes, evidence one click away.
+
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { launch, open, settled } from "./browser";
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser.close());
+
+test("the overview says what the report says", async () => {
+  const { page } = await open(browser, inject("url"));
+  await settled(page);
+  const report = await page.evaluate(async () => (await fetch("api/runs/0/report")).json());
+  const text = await page.locator("main").innerText();
+  expect(text).toContain(report.verdict);
+  for (const finding of report.findings) {
+    expect(text).toContain(finding.rule);
+    expect(text).toContain(finding.title);
+  }
+  await page.context().close();
+});
+
+test("show me lands on the evidence, and Back returns", async () => {
+  const { page } = await open(browser, inject("url"));
+  await settled(page);
+  await page.getByRole("link", { name: /show me/i }).first().click();
+  await page.waitForURL(/#(timeline|input|ops|memory|compile|hardware)/);
+  await settled(page);
+  await page.goBack();
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  expect(page.url()).not.toContain("#timeline");
+  await page.context().close();
+});
+
+test("the run picker keeps the view", async () => {
+  const { page } = await open(browser, `${inject("url")}#ops`);
+  await settled(page);
+  await page.getByRole("combobox", { name: "Run" }).selectOption("1");
+  await page.waitForURL(/#ops\?run=1/);
+  await settled(page);
+  expect(await page.locator("main").innerText()).toContain("MatMul");
+  await page.context().close();
+});
+
+test("the theme is a choice that lasts", async () => {
+  const { page } = await open(browser, inject("url"), { theme: "light", width: 1280 });
+  await settled(page);
+  const theme = () => page.evaluate(() => document.documentElement.dataset["theme"]);
+  expect(await theme()).toBe("light");
+  await page.getByRole("button", { name: /light|dark/i }).click();
+  expect(await theme()).toBe("dark");
+  await page.reload();
+  await settled(page);
+  expect(await theme()).toBe("dark");
+  await page.context().close();
+});
+
+test("a query answers, and a wrong one says what is wrong", async () => {
+  const { page } = await open(browser, `${inject("url")}#query?q=${encodeURIComponent("select count(*) as n_events from event")}`);
+  await settled(page);
+  await page.getByRole("button", { name: /run/i }).first().click();
+  await page.getByText(/4\u2009058/).first().waitFor();
+  await page.context().close();
+});
+
+test("an unknown view and an unknown run are said in words", async () => {
+  const wrongView = await open(browser, `${inject("url")}#nothing`);
+  await wrongView.page.getByRole("alert").waitFor();
+  await wrongView.page.context().close();
+  const wrongRun = await open(browser, `${inject("url")}#overview?run=99`);
+  await wrongRun.page.getByText("there is no such run").waitFor();
+  await wrongRun.page.context().close();
+});
+
+test("a server that is gone is said in words", async () => {
+  const { page } = await open(browser, inject("url"));
+  await settled(page);
+  await page.route("**/api/**", (it) => it.abort());
+  await page.evaluate(() => (location.hash = "#kernels"));
+  await page.getByText("the server does not answer").waitFor();
+  await page.context().close();
+});

@@ -1,0 +1,131 @@
+// The timeline as a person uses it: keys, wheel, click, search, range, links.
+
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { launch, open, settled, type Watched } from "./browser";
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launch();
+});
+afterAll(() => browser.close());
+
+async function timeline(query: string): Promise<Watched> {
+  const watched = await open(browser, `${inject("url")}#timeline?${query}`);
+  await watched.page.getByRole("application").waitFor();
+  await settled(watched.page);
+  return watched;
+}
+
+const window = async (page: Page): Promise<{ from: number; to: number }> => {
+  // The address follows a moment later: browsers limit how often it changes.
+  await page.waitForTimeout(600);
+  const query = new URLSearchParams(page.url().split("?")[1]);
+  return { from: Number(query.get("from")), to: Number(query.get("to")) };
+};
+
+/** How many different colours are on the canvas: an empty one has one. */
+async function colours(page: Page): Promise<number> {
+  const picture = await page.locator(".tl-canvas").screenshot();
+  return page.evaluate(async (base64) => {
+    const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${base64}`)).blob());
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext("2d")!;
+    context.drawImage(image, 0, 0);
+    const pixels = new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer);
+    return new Set(pixels).size;
+  }, picture.toString("base64")).catch(() => picture.length / 500);
+}
+
+test.each(["run=1", "run=1&canvas=1"])("events are drawn (%s)", async (query) => {
+  const { page, errors } = await timeline(query);
+  expect(await colours(page)).toBeGreaterThan(8);
+  expect(errors.filter((it) => !it.includes("data:image/png"))).toEqual([]);
+  await page.context().close();
+});
+
+test("keys zoom and pan, and the address follows", async () => {
+  const { page } = await timeline("run=1&from=100000000000&to=300000000000");
+  await page.getByRole("application").focus();
+  const before = await window(page);
+  expect(before).toEqual({ from: 100_000_000_000, to: 300_000_000_000 });
+  for (let n = 0; n < 3; n += 1) await page.keyboard.press("w");
+  const closer = await window(page);
+  expect(closer.to - closer.from).toBeLessThan((before.to - before.from) * 0.9);
+  for (let n = 0; n < 3; n += 1) await page.keyboard.press("d");
+  const later = await window(page);
+  expect(later.from).toBeGreaterThan(closer.from);
+  await page.keyboard.press("0");
+  const whole = await window(page);
+  expect(whole.to - whole.from).toBeGreaterThan(900_000_000_000);
+  await page.context().close();
+});
+
+test("the wheel with Ctrl zooms to the pointer", async () => {
+  const { page } = await timeline("run=1&from=0&to=1000000000000");
+  const box = (await page.locator(".tl-canvas").boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.25, box.y + 120);
+  await page.keyboard.down("Control");
+  for (let n = 0; n < 4; n += 1) await page.mouse.wheel(0, -200);
+  await page.keyboard.up("Control");
+  const { from, to } = await window(page);
+  expect(to - from).toBeLessThan(900_000_000_000);
+  // What was under the pointer stays there.
+  const under = from + (to - from) * 0.25;
+  expect(Math.abs(under - 250_000_000_000)).toBeLessThan((to - from) * 0.05);
+  await page.context().close();
+});
+
+test("a linked event shows its details and the call that launched it", async () => {
+  const { page } = await timeline("run=1&event=5");
+  const panel = page.getByRole("complementary", { name: "Selected event" });
+  await panel.waitFor();
+  const text = await panel.innerText();
+  expect(text).toContain("gemm");
+  expect(text).toContain("cuLaunchKernel");
+  expect(text).toContain("kernel_details");
+  await page.getByRole("application").focus();
+  await page.keyboard.press("Escape");
+  await panel.waitFor({ state: "detached" });
+  await page.context().close();
+});
+
+test("search finds names, counts them and walks through the hits", async () => {
+  const { page } = await timeline("run=1");
+  await page.getByRole("application").focus();
+  await page.keyboard.press("/");
+  await page.getByRole("searchbox", { name: "Search events by name" }).fill("gemm");
+  const found = page.getByRole("group", { name: "Names found" });
+  await found.waitFor();
+  expect(await found.innerText()).toContain("176");
+  const before = page.url();
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(600);
+  expect(page.url()).not.toBe(before);
+  await page.context().close();
+});
+
+test("a range that is dragged open is added up", async () => {
+  const { page } = await timeline("run=1");
+  const box = (await page.locator(".tl-canvas").boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 150);
+  await page.keyboard.down("Shift");
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 150, { steps: 5 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  const panel = page.getByRole("complementary", { name: "Selected range" });
+  await panel.waitFor();
+  expect(await panel.innerText()).toMatch(/selected/);
+  await panel.getByRole("row").nth(2).waitFor();
+  await page.context().close();
+});
+
+test("? lists the keys", async () => {
+  const { page } = await timeline("run=1");
+  await page.getByRole("application").focus();
+  await page.keyboard.press("?");
+  expect(await page.getByLabel("Keys of the timeline").innerText()).toContain("w");
+  await page.keyboard.press("Escape");
+  await page.context().close();
+});
