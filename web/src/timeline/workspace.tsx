@@ -55,6 +55,9 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
             get bytes() {
               return stage.heldBytes;
             },
+            get window() {
+              return stage.window;
+            },
             painter: stage.painter.name,
             view: (from: number, to: number) => stage.jump(from, to),
           },
