@@ -57,6 +57,7 @@ export class Model {
   private asked: AbortController | null = null;
   private askedRange: AbortController | null = null;
   private marks = 0;
+  private litStarts: number[] = [];
 
   constructor(
     readonly source: TileSource,
@@ -357,8 +358,10 @@ export class Model {
   private showMarks(): void {
     const { stage } = this;
     if (!stage) return;
-    stage.marks = this.found.value?.hits.map((it) => it.start_ps) ?? [];
-    stage.mark = stage.marks[this.hit.value] ?? null;
+    const { value: found } = this.found;
+    const hits = found?.hits.map((it) => it.start_ps) ?? [];
+    stage.marks = found ? hits : this.litStarts;
+    stage.mark = hits[this.hit.value] ?? null;
     stage.draw();
   }
 
@@ -410,6 +413,8 @@ export class Model {
     this.marks += 1;
     const marks = this.marks;
     if (events.length === 0) {
+      this.litStarts = [];
+      this.showMarks();
       this.stage?.light({ lit: new Set(), times: new Map(), marks });
       return;
     }
@@ -424,6 +429,8 @@ export class Model {
     const lights: Lights = { lit: new Set(events), times, marks };
     if (zoom && places.length > 0) this.zoomTo(places);
     for (const track of times.keys()) this.reveal(track, 0);
+    this.litStarts = places.map((it) => it.start_ps);
+    this.showMarks();
     this.stage.light(lights);
   }
 

@@ -80,7 +80,7 @@ function Details({ it, model }: { it: EventDetails; model: Model }) {
           <dl class="tl-facts">
             {it.args.map(([key, value], at) => (
               <Fact key={at} name={key}>
-                {typeof value === "number" ? thousands(value) : value}
+                {String(value)}
               </Fact>
             ))}
           </dl>
