@@ -83,6 +83,7 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
 
   return (
     <div class="tl">
+      <h1 class="visually-hidden">Timeline</h1>
       <Bar model={model} />
       <div class="tl-body">
         <div
