@@ -8,7 +8,8 @@ export const MERGED = 2;
 
 /** Words of a span as it is drawn: left, right, and lane | kind | fill | flags. */
 export const SPAN_WORDS = 3;
-const COLUMN_BYTES = 8 + 5 * 4 + 2 + 4 * SPAN_WORDS;
+/** With four corners on the GPU. */
+const COLUMN_BYTES = 8 + 5 * 4 + 2 + 4 * 4 * SPAN_WORDS;
 
 /** Which events are lit, the rest being dimmed. */
 export interface Lights {

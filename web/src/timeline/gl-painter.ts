@@ -1,4 +1,7 @@
-// Draws with WebGL2: spans as instances that a block holds on the GPU, the rest in one batch.
+// Draws with WebGL2: spans from what a block holds on the GPU, the rest in one batch.
+//
+// A span is four equal vertices that know their corner by their number. Instances would take a
+// quarter of the memory, but software renderers draw each of them on its own, ten times slower.
 
 import { SPAN_WORDS, type Block, type Lights } from "./block";
 import { Glyphs } from "./glyphs";
@@ -37,7 +40,7 @@ void main() {
   if ((flags & 2u) != 0u) own = mix(ground, own, 0.3 + 0.6 * fill);
   if ((flags & 1u) == 0u) own = mix(own, ground, dimmed);
   colour = vec4(own, hatch);
-  vec2 at = vec2(gl_VertexID % 2 == 0 ? left : right, gl_VertexID < 2 ? top : bottom);
+  vec2 at = vec2((gl_VertexID & 1) == 0 ? left : right, (gl_VertexID & 2) == 0 ? top : bottom);
   vec2 place = at / screen * 2.0 - 1.0;
   gl_Position = hidden ? vec4(2.0, 2.0, 0.0, 1.0) : vec4(place.x, -place.y, 0.0, 1.0);
 }`;
@@ -55,22 +58,15 @@ void main() {
 
 const QUAD_VERTEX = `#version 300 es
 precision highp float;
-layout(location = 0) in vec4 from;      // x0, y0, x1, y1 of its axis, in device pixels
-layout(location = 1) in vec4 texel;     // u, v, width, height; a width of 0 is a line
+layout(location = 0) in vec2 at;        // in device pixels
+layout(location = 1) in vec2 texel;
 layout(location = 2) in vec4 tint;
 uniform vec2 screen;
 uniform vec2 atlas;
 flat out vec4 colour;
 out vec2 uv;
 void main() {
-  vec2 corner = vec2(float(gl_VertexID % 2), float(gl_VertexID / 2));
-  vec2 at = mix(from.xy, from.zw, corner);
-  if (texel.z < 0.5) {
-    vec2 along = normalize(from.zw - from.xy + vec2(1e-6, 0.0));
-    vec2 across = vec2(-along.y, along.x) * texel.w * 0.5;
-    at = mix(from.xy, from.zw, corner.x) + across * (corner.y * 2.0 - 1.0);
-  }
-  uv = texel.z < 0.5 ? vec2(1.5) / atlas : (texel.xy + corner * texel.zw) / atlas;
+  uv = texel / atlas;
   colour = tint;
   vec2 place = at / screen * 2.0 - 1.0;
   gl_Position = vec4(place.x, -place.y, 0.0, 1.0);
@@ -87,9 +83,10 @@ void main() {
   pixel = vec4(colour.rgb * share, share);
 }`;
 
-/** Bytes of a rectangle: four floats, four short numbers, a colour. */
-const QUAD_BYTES = 28;
-const MOST_QUADS = 16384;
+/** Words of a corner: two floats, two short numbers, a colour. */
+const CORNER_WORDS = 4;
+const QUAD_BYTES = 4 * CORNER_WORDS * 4;
+const MOST_QUADS = 8192;
 
 interface Drawn {
   buffer: WebGLBuffer;
@@ -104,14 +101,17 @@ export class GlPainter implements Painter {
   private readonly at: Record<string, WebGLUniformLocation | null> = {};
   private readonly kinds: WebGLTexture;
   private readonly letters: WebGLTexture;
+  /** Two triangles for every four vertices, for as many as any block has. */
+  private readonly corners: WebGLBuffer;
+  private nCorners = 0;
   private readonly quadBuffer: WebGLBuffer;
   private readonly quadArray: WebGLVertexArrayObject;
   private readonly bytes = new ArrayBuffer(MOST_QUADS * QUAD_BYTES);
   private readonly floats = new Float32Array(this.bytes);
-  private readonly shorts = new Uint16Array(this.bytes);
   private readonly words = new Uint32Array(this.bytes);
   private readonly all = new Uint8Array(this.bytes);
   private n = 0;
+  private word = 0;
   private glyphs = new Glyphs(1);
   private ratio = 1;
   private height = 0;
@@ -147,15 +147,19 @@ export class GlPainter implements Painter {
     }
     this.kinds = texture(gl, gl.NEAREST);
     this.letters = texture(gl, gl.NEAREST);
+    this.corners = gl.createBuffer();
     this.quadBuffer = gl.createBuffer();
     this.quadArray = gl.createVertexArray();
     gl.bindVertexArray(this.quadArray);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.quadBuffer);
-    gl.bufferData(gl.ARRAY_BUFFER, this.bytes.byteLength, gl.DYNAMIC_DRAW);
-    instanced(gl, 0, 4, gl.FLOAT, false, QUAD_BYTES, 0);
-    instanced(gl, 1, 4, gl.UNSIGNED_SHORT, false, QUAD_BYTES, 16);
-    instanced(gl, 2, 4, gl.UNSIGNED_BYTE, true, QUAD_BYTES, 24);
+    const stride = CORNER_WORDS * 4;
+    for (const at of [0, 1, 2]) gl.enableVertexAttribArray(at);
+    gl.vertexAttribPointer(0, 2, gl.FLOAT, false, stride, 0);
+    gl.vertexAttribPointer(1, 2, gl.UNSIGNED_SHORT, false, stride, 8);
+    gl.vertexAttribPointer(2, 4, gl.UNSIGNED_BYTE, true, stride, 12);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.corners);
     gl.bindVertexArray(null);
+    this.growCorners(MOST_QUADS);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.enable(gl.SCISSOR_TEST);
   }
@@ -220,7 +224,8 @@ export class GlPainter implements Painter {
     if (!drawn || block.drawnMarks !== lights.marks) {
       drawn ??= this.hold(block);
       gl.bindBuffer(gl.ARRAY_BUFFER, drawn.buffer);
-      gl.bufferData(gl.ARRAY_BUFFER, block.words(lights), gl.STATIC_DRAW);
+      gl.bufferData(gl.ARRAY_BUFFER, fourTimes(block.words(lights)), gl.STATIC_DRAW);
+      this.growCorners(block.n);
       block.drawnMarks = lights.marks;
     }
     gl.uniform4f(
@@ -232,7 +237,21 @@ export class GlPainter implements Painter {
     );
     gl.uniform4f(at["row"]!, place.top * ratio, place.pitch * ratio, place.bar * ratio, ratio);
     gl.bindVertexArray(drawn.array);
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, block.n);
+    gl.drawElements(gl.TRIANGLES, block.n * 6, gl.UNSIGNED_INT, 0);
+  }
+
+  private growCorners(quads: number): void {
+    if (quads <= this.nCorners) return;
+    const { gl } = this;
+    this.nCorners = Math.max(quads, this.nCorners * 2);
+    const places = new Uint32Array(this.nCorners * 6);
+    for (let at = 0; at < this.nCorners; at += 1) {
+      places.set([at * 4, at * 4 + 1, at * 4 + 2, at * 4 + 2, at * 4 + 1, at * 4 + 3], at * 6);
+    }
+    // Bound without an array of vertices, which would remember it.
+    gl.bindVertexArray(null);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.corners);
+    gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, places, gl.STATIC_DRAW);
   }
 
   private hold(block: Block): Drawn {
@@ -242,7 +261,7 @@ export class GlPainter implements Painter {
     gl.bindBuffer(gl.ARRAY_BUFFER, drawn.buffer);
     gl.enableVertexAttribArray(0);
     gl.vertexAttribIPointer(0, SPAN_WORDS, gl.UNSIGNED_INT, SPAN_WORDS * 4, 0);
-    gl.vertexAttribDivisor(0, 1);
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.corners);
     block.drawn = drawn;
     return drawn;
   }
@@ -253,13 +272,19 @@ export class GlPainter implements Painter {
     const top = Math.round(y * ratio);
     const right = Math.max(Math.round((x + width) * ratio), left + 1);
     const bottom = Math.max(Math.round((y + height) * ratio), top + 1);
-    this.put(left, top, right, bottom, 1, 1, 1, 1, tint);
+    this.put(left, top, right, bottom, 1, 1, 0, 0, tint);
   }
 
   line(x0: number, y0: number, x1: number, y1: number, tint: Rgba): void {
     const { ratio } = this;
-    const thick = Math.max(Math.round(1.5 * ratio), 1);
-    this.put(x0 * ratio, y0 * ratio, x1 * ratio, y1 * ratio, 0, 0, 0, thick, tint);
+    const half = 0.75 * ratio;
+    const length = Math.hypot(x1 - x0, y1 - y0) || 1;
+    const [dx, dy] = [((y0 - y1) / length) * half, ((x1 - x0) / length) * half];
+    this.quad();
+    this.corner(x0 * ratio - dx, y0 * ratio - dy, 1, 1, tint);
+    this.corner(x1 * ratio - dx, y1 * ratio - dy, 1, 1, tint);
+    this.corner(x0 * ratio + dx, y0 * ratio + dy, 1, 1, tint);
+    this.corner(x1 * ratio + dx, y1 * ratio + dy, 1, 1, tint);
   }
 
   text(x: number, middle: number, text: string, tint: Rgba, room = Infinity): number {
@@ -309,20 +334,27 @@ export class GlPainter implements Painter {
     height: number,
     tint: Rgba,
   ): void {
+    this.quad();
+    this.corner(x0, y0, u, v, tint);
+    this.corner(x1, y0, u + width, v, tint);
+    this.corner(x0, y1, u, v + height, tint);
+    this.corner(x1, y1, u + width, v + height, tint);
+  }
+
+  /** Room for four corners. */
+  private quad(): void {
     if (this.n === MOST_QUADS) this.flush();
-    const word = (this.n * QUAD_BYTES) / 4;
-    const { floats, shorts } = this;
-    floats[word] = x0;
-    floats[word + 1] = y0;
-    floats[word + 2] = x1;
-    floats[word + 3] = y1;
-    const short = (word + 4) * 2;
-    shorts[short] = u;
-    shorts[short + 1] = v;
-    shorts[short + 2] = width;
-    shorts[short + 3] = height;
-    this.words[word + 6] = tint;
     this.n += 1;
+    this.word = (this.n - 1) * 4 * CORNER_WORDS;
+  }
+
+  private corner(x: number, y: number, u: number, v: number, tint: Rgba): void {
+    const { word } = this;
+    this.floats[word] = x;
+    this.floats[word + 1] = y;
+    this.words[word + 2] = u | (v << 16);
+    this.words[word + 3] = tint;
+    this.word = word + CORNER_WORDS;
   }
 
   private flush(): void {
@@ -345,7 +377,7 @@ export class GlPainter implements Painter {
     gl.bindVertexArray(this.quadArray);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.quadBuffer);
     gl.bufferData(gl.ARRAY_BUFFER, this.all, gl.DYNAMIC_DRAW, 0, this.n * QUAD_BYTES);
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, this.n);
+    gl.drawElements(gl.TRIANGLES, this.n * 6, gl.UNSIGNED_INT, 0);
     this.n = 0;
   }
 
@@ -368,18 +400,17 @@ export class GlPainter implements Painter {
   }
 }
 
-function instanced(
-  gl: WebGL2RenderingContext,
-  at: number,
-  n: number,
-  type: number,
-  normalized: boolean,
-  stride: number,
-  offset: number,
-): void {
-  gl.enableVertexAttribArray(at);
-  gl.vertexAttribPointer(at, n, type, normalized, stride, offset);
-  gl.vertexAttribDivisor(at, 1);
+/** Every span's words once for each corner. */
+function fourTimes(words: Uint32Array): Uint32Array {
+  const out = new Uint32Array(words.length * 4);
+  for (let from = 0, to = 0; from < words.length; from += SPAN_WORDS) {
+    for (let corner = 0; corner < 4; corner += 1, to += SPAN_WORDS) {
+      out[to] = words[from]!;
+      out[to + 1] = words[from + 1]!;
+      out[to + 2] = words[from + 2]!;
+    }
+  }
+  return out;
 }
 
 function texture(gl: WebGL2RenderingContext, filter: number): WebGLTexture {

@@ -16,7 +16,7 @@ export function Hover({ model }: { model: Model }) {
   const details = useDetails(model);
   if (!pointed || (!pointed.span && pointed.value === null)) return null;
   const width = model.stage?.view.width ?? 0;
-  const flip = pointed.x + WIDTH + 24 > width;
+  const flip = pointed.x + WIDTH + 24 > width && pointed.x > WIDTH;
   const low = pointed.y + 180 > (model.stage?.height ?? 0);
   const place = {
     transform: `translate(${pointed.x + (flip ? -16 : 16)}px, ${pointed.y + (low ? -12 : 16)}px) translate(${flip ? "-100%" : "0"}, ${low ? "-100%" : "0"})`,
@@ -46,7 +46,13 @@ function useDetails(model: Model): EventDetails | null {
     if (event === undefined || event === details.peek()?.event) return;
     const timer = setTimeout(() => {
       model.load(event).then(
-        (it) => (details.value = it),
+        (it) => {
+          details.value = it;
+          const { stage } = model;
+          if (!stage || stage.pointed.peek()?.span?.event !== event) return;
+          stage.whole = it;
+          stage.draw();
+        },
         () => {},
       );
     }, REST_MS);

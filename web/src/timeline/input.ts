@@ -55,8 +55,8 @@ export function listen(element: HTMLElement, stage: Stage, model: Model): () => 
   );
 
   const toStrip = (x: number): void => {
-    const { start_ps, end_ps } = stage.timeline;
-    const middle = start_ps + (x / stage.view.width) * (end_ps - start_ps);
+    const { from, to } = stage.ruler.whole;
+    const middle = from + (x / stage.view.width) * (to - from);
     const half = stage.view.span / 2;
     stage.jump(middle - half, middle + half);
   };

@@ -1,12 +1,12 @@
 // What the user chose on the timeline, kept in the address; and what follows from it.
 
 import { batch, signal } from "@preact/signals";
-import type { EventDetails, RangeResult, SearchResult, Timeline } from "../data/types";
+import type { EventDetails, EventRef, RangeResult, SearchResult, Timeline } from "../data/types";
 import { link, remember, route } from "../router";
 import type { Lights } from "./block";
 import type { Stage } from "./stage";
 import type { EventPlace, TileSource, Window } from "./tiles";
-import { grouped, groupsAround, rowsOf, type Rows, type TrackSort } from "./tracks";
+import { extent, grouped, groupsAround, rowsOf, type Rows, type TrackSort } from "./tracks";
 import { Viewport } from "./viewport";
 
 type Params = Record<string, string>;
@@ -57,6 +57,7 @@ export class Model {
   private asked: AbortController | null = null;
   private askedRange: AbortController | null = null;
   private marks = 0;
+  private litStarts: number[] = [];
 
   constructor(
     readonly source: TileSource,
@@ -120,6 +121,7 @@ export class Model {
     this.setRange(isRange ? { from: begin!, to: end! } : null);
     if (Number.isFinite(event)) {
       this.select(event);
+      if (isPlaced) this.load(event).then((it) => this.reveal(it.track, it.lane), ignored);
       if (!isPlaced && lit.length === 0) void this.focusOn(event);
     } else {
       this.select(null);
@@ -129,15 +131,16 @@ export class Model {
 
   /** The typical step with a little margin; without steps the whole trace. */
   home(): Window {
-    const { steps, typical_step, start_ps, end_ps } = this.timeline;
+    const { steps, typical_step } = this.timeline;
     const step = typical_step === null ? undefined : steps[typical_step];
     return step
       ? Viewport.around(step.start_ps, step.start_ps + step.dur_ps, STEP_MARGIN)
-      : Viewport.around(start_ps, end_ps, 0.01);
+      : this.whole();
   }
 
   whole(): Window {
-    return Viewport.around(this.timeline.start_ps, this.timeline.end_ps, 0.01);
+    const { from, to } = extent(this.timeline);
+    return Viewport.around(from, to, 0.01);
   }
 
   arrange(): void {
@@ -194,7 +197,10 @@ export class Model {
   private params(): Record<string, string | number | null> {
     const { from, to } = this.stage?.window ?? this.home();
     const home = this.home();
-    const isHome = Math.abs(from - home.from) + Math.abs(to - home.to) < (to - from) / 1000;
+    // An event without a window is one to zoom to.
+    const isHome =
+      this.selected.value === null &&
+      Math.abs(from - home.from) + Math.abs(to - home.to) < (to - from) / 1000;
     const range = this.range.value;
     return {
       from: isHome ? null : Math.round(from),
@@ -228,9 +234,14 @@ export class Model {
     remember(next);
   }
 
-  /** An address of this view with another event selected; following it can be undone by Back. */
-  eventLink(event: number): string {
-    return link("timeline", { ...this.params(), from: null, to: null, event });
+  /** An address with another event selected, and both in view; Back undoes it. */
+  eventLink({ event, start_ps, dur_ps }: EventRef): string {
+    const now = this.details.value.value;
+    const begin = Math.min(start_ps, now?.start_ps ?? start_ps);
+    const end = Math.max(start_ps + dur_ps, now ? now.start_ps + now.dur_ps : 0);
+    const { from, to } = Viewport.around(begin, end, 0.3);
+    const window = { from: Math.round(from), to: Math.round(to) };
+    return link("timeline", { ...this.params(), ...window, event });
   }
 
   load(event: number): Promise<EventDetails> {
@@ -357,8 +368,10 @@ export class Model {
   private showMarks(): void {
     const { stage } = this;
     if (!stage) return;
-    stage.marks = this.found.value?.hits.map((it) => it.start_ps) ?? [];
-    stage.mark = stage.marks[this.hit.value] ?? null;
+    const { value: found } = this.found;
+    const hits = found?.hits.map((it) => it.start_ps) ?? [];
+    stage.marks = found ? hits : this.litStarts;
+    stage.mark = hits[this.hit.value] ?? null;
     stage.draw();
   }
 
@@ -410,6 +423,8 @@ export class Model {
     this.marks += 1;
     const marks = this.marks;
     if (events.length === 0) {
+      this.litStarts = [];
+      this.showMarks();
       this.stage?.light({ lit: new Set(), times: new Map(), marks });
       return;
     }
@@ -424,6 +439,8 @@ export class Model {
     const lights: Lights = { lit: new Set(events), times, marks };
     if (zoom && places.length > 0) this.zoomTo(places);
     for (const track of times.keys()) this.reveal(track, 0);
+    this.litStarts = places.map((it) => it.start_ps);
+    this.showMarks();
     this.stage.light(lights);
   }
 
@@ -467,6 +484,9 @@ export class Model {
     return true;
   }
 }
+
+/** What went wrong is shown where the event would be. */
+const ignored = (): void => {};
 
 function flipped<T>(set: ReadonlySet<T>, it: T): Set<T> {
   const next = new Set(set);

@@ -68,9 +68,11 @@ export function rgba(red: number, green: number, blue: number, alpha = 255): Rgb
 export const withAlpha = (of: Rgba, alpha: number): Rgba =>
   ((of & 0xff_ffff) | (Math.round(alpha * 255) << 24)) >>> 0;
 
-/** From `#rrggbb`, as all tokens are. */
+/** From `#rrggbb`, as all tokens are; a minifier may shorten it to `#rgb`. */
 export function fromHex(text: string): Rgba {
-  const value = Number.parseInt(text.slice(1, 7), 16);
+  const digits = text.slice(1);
+  const long = digits.length < 6 ? digits.replace(/./g, "$&$&") : digits;
+  const value = Number.parseInt(long.slice(0, 6), 16);
   return rgba(value >> 16, (value >> 8) & 255, value & 255);
 }
 

@@ -80,7 +80,7 @@ function Details({ it, model }: { it: EventDetails; model: Model }) {
           <dl class="tl-facts">
             {it.args.map(([key, value], at) => (
               <Fact key={at} name={key}>
-                {typeof value === "number" ? thousands(value) : value}
+                {String(value)}
               </Fact>
             ))}
           </dl>
@@ -108,7 +108,7 @@ function Links(props: { title: string; links: (EventRef | EventLink)[]; model: M
       <ul class="tl-links">
         {links.slice(0, MOST_LINKS).map((it) => (
           <li key={it.event}>
-            <a href={model.eventLink(it.event)} title={it.name}>
+            <a href={model.eventLink(it)} title={it.name}>
               {it.name}
             </a>
             <span class="faint">

@@ -3,6 +3,8 @@
 import type { Timeline, TimelineStep } from "../data/types";
 import { time as timeText, thousands } from "../format";
 import { withAlpha, type Painter, type Palette } from "./painter";
+import type { Window } from "./tiles";
+import { extent } from "./tracks";
 import { roundTime, type Viewport } from "./viewport";
 
 export const STRIP = 12;
@@ -20,11 +22,14 @@ export interface Origin {
 
 export class Ruler {
   readonly steps: TimelineStep[];
+  /** What the strip shows. */
+  readonly whole: Window;
 
   constructor(
     private readonly timeline: Timeline,
     readonly host: number | null,
   ) {
+    this.whole = extent(timeline);
     this.steps = timeline.steps.filter((it) => host === null || it.host === host);
   }
 
@@ -111,7 +116,7 @@ export class Ruler {
     palette: Palette,
     marks: readonly number[],
   ): void {
-    const { start_ps, end_ps } = this.timeline;
+    const { from: start_ps, to: end_ps } = this.whole;
     const scale = view.width / Math.max(end_ps - start_ps, 1);
     painter.rect(0, 0, view.width, STRIP, palette.sunken);
     const every = Math.ceil(this.steps.length / (view.width / 4));

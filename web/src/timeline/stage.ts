@@ -68,6 +68,8 @@ export class Stage {
   scrollTop = 0;
   /** What is drawn on top. */
   selected: Placed | null = null;
+  /** Of what is pointed at, once it is known: a tile has only a part of what is longer. */
+  whole: Placed | null = null;
   links: { causes: EventLink[]; effects: EventLink[] } | null = null;
   range: Window | null = null;
   marks: readonly number[] = [];
@@ -372,7 +374,10 @@ export class Stage {
     const over = this.pointed.peek()?.span;
     if (over) {
       const { track } = this.pointed.peek()!;
-      this.outline(track.id, over.lane, over.start, over.end, palette.text, 1);
+      const whole = over.count < 2 && this.whole?.event === over.event ? this.whole : null;
+      const start = whole ? whole.start_ps : over.start;
+      const end = whole ? whole.start_ps + whole.dur_ps : over.end;
+      this.outline(track.id, over.lane, start, end, palette.text, 1);
     }
     if (!selected) return;
     const { track, lane, start_ps, dur_ps } = selected;

@@ -61,6 +61,14 @@ const OPEN_HOSTS = 4;
 const isGroup = (it: Group | Track): it is Group => "children" in it;
 export const hasContent = (it: Track): boolean => it.n_events > 0 || it.counter !== undefined;
 
+/** From the first event to the last: a capture may have gone on long after. */
+export function extent(timeline: Timeline): { from: number; to: number } {
+  const busy = timeline.tracks.filter((it) => it.n_events > 0);
+  const from = Math.min(...busy.map((it) => it.first_ps ?? Infinity));
+  const to = Math.max(...busy.map((it) => it.last_ps ?? -Infinity));
+  return from < to ? { from, to } : { from: timeline.start_ps, to: timeline.end_ps };
+}
+
 const plural = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
 
 /** The tree of groups and tracks, as it is without any choice. */

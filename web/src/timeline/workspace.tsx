@@ -55,6 +55,9 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
             get bytes() {
               return stage.heldBytes;
             },
+            get window() {
+              return stage.window;
+            },
             painter: stage.painter.name,
             view: (from: number, to: number) => stage.jump(from, to),
           },
@@ -80,6 +83,7 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
 
   return (
     <div class="tl">
+      <h1 class="visually-hidden">Timeline</h1>
       <Bar model={model} />
       <div class="tl-body">
         <div
