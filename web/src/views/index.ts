@@ -19,4 +19,5 @@ export const VIEWS: View[] = [
   { id: "ops", title: "Ops", exported: true, load: () => import("./ops") },
   { id: "kernels", title: "Kernels", exported: false, load: () => import("./kernels") },
   { id: "compile", title: "Compile", exported: false, load: () => import("./compile") },
+  { id: "query", title: "Query", exported: false, load: () => import("./query") },
 ];
