@@ -19,11 +19,13 @@ import { useEffect, useRef } from "preact/hooks";
 import type { TableSchema } from "../data/types";
 
 export interface Editor {
+  /** In place of all that is there. */
+  set: (text: string) => void;
   insert: (text: string) => void;
-  focus: () => void;
 }
 
 export default function SqlEditor(props: {
+  /** What is there first; later on the editor is told by `set`. */
   text: string;
   schema: TableSchema[];
   onChange: (text: string) => void;
@@ -62,6 +64,7 @@ export default function SqlEditor(props: {
           closeBrackets(),
           bracketMatching(),
           history(),
+          typedOver,
           drawSelection(),
           EditorView.lineWrapping,
           placeholder("select …"),
@@ -89,7 +92,10 @@ export default function SqlEditor(props: {
         made.dispatch(made.state.replaceSelection(text));
         made.focus();
       },
-      focus: () => made.focus(),
+      set: (text) => {
+        if (made.state.doc.toString() === text) return;
+        made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: text } });
+      },
     });
     return () => {
       made.destroy();
@@ -101,14 +107,28 @@ export default function SqlEditor(props: {
     view.current?.dispatch({ effects: language.current.reconfigure(dialect(props.schema)) });
   }, [props.schema]);
 
-  useEffect(() => {
-    const made = view.current;
-    if (!made || made.state.doc.toString() === props.text) return;
-    made.dispatch({ changes: { from: 0, to: made.state.doc.length, insert: props.text } });
-  }, [props.text]);
-
   return <div class="sql-editor" ref={host} />;
 }
+
+/**
+ * Letters typed over a selection: left to the browser, it would keep the colour of what was there
+ * by inline styles, which the policy refuses.
+ */
+const typedOver = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    const { data, inputType } = event;
+    if (inputType !== "insertText" || !data || !/^\w+$/.test(data)) return false;
+    if (view.composing || view.state.selection.main.empty) return false;
+    view.dispatch(
+      view.state.update(view.state.replaceSelection(data), {
+        userEvent: "input.type",
+        scrollIntoView: true,
+      }),
+    );
+    event.preventDefault();
+    return true;
+  },
+});
 
 /** Tables and columns with what the code says about them. */
 function dialect(schema: TableSchema[]) {

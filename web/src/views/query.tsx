@@ -39,13 +39,18 @@ export default function Query({ run }: ViewProps) {
   const { value: schema, error } = useSchema(run);
   const { params } = route.value;
   const query = params["q"] ?? EXAMPLES[0]!.query;
-  const [text, setText] = useState(query);
+  // What is typed is the editor's own: the view need not be drawn for every letter.
+  const text = useRef(query);
   const [again, setAgain] = useState(0);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [running, setRunning] = useState<AbortController | null>(null);
   const editor = useRef<Editor | null>(null);
 
-  useEffect(() => setText(query), [query]);
+  const write = (it: string) => {
+    text.current = it;
+    editor.current?.set(it);
+  };
+  useEffect(() => write(query), [query]);
   useEffect(() => {
     if (!client.live) return;
     const stop = new AbortController();
@@ -84,6 +89,7 @@ export default function Query({ run }: ViewProps) {
   const ask = (it: string) => {
     const wanted = it.trim();
     if (wanted === "") return;
+    write(wanted);
     if (wanted === query) setAgain((n) => n + 1);
     else go("query", { q: wanted, side: params["side"] });
   };
@@ -96,14 +102,21 @@ export default function Query({ run }: ViewProps) {
       <h1 class="visually-hidden">Query the tables of this run</h1>
       <div class="query-ask">
         <LazyEditor
-          text={text}
+          text={text.current}
           schema={schema ?? NOTHING}
-          onChange={setText}
-          onRun={() => ask(text)}
-          onReady={(it) => (editor.current = it)}
+          onChange={(it) => (text.current = it)}
+          onRun={() => ask(text.current)}
+          onReady={(it) => {
+            editor.current = it;
+            it.set(text.current);
+          }}
         />
         <div class="query-run">
-          <button class="primary" onClick={() => ask(text)} aria-keyshortcuts="Control+Enter">
+          <button
+            class="primary"
+            onClick={() => ask(text.current)}
+            aria-keyshortcuts="Control+Enter"
+          >
             Run
           </button>
           <span class="faint">Ctrl+Enter</span>
@@ -150,7 +163,7 @@ function LazyEditor(props: EditorProps) {
       <textarea
         aria-label="SQL query"
         spellcheck={false}
-        value={props.text}
+        defaultValue={props.text}
         onInput={(it) => props.onChange(it.currentTarget.value)}
       />
     </div>
