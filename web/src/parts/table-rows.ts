@@ -88,7 +88,7 @@ export function cellText<T>(column: RowColumn<T>, rows: readonly T[]): CellText 
     case "bool":
       return { unit: "", text: (value) => (value === null ? UNKNOWN : value ? "yes" : "no") };
     case "share":
-      return { unit: "", text: known(percent) };
+      return { unit: "", text: known(smallest(percent)) };
     default: {
       const values = rows.map((row) => column.value(row) as number | null);
       const make = {
@@ -107,7 +107,7 @@ export function cellText<T>(column: RowColumn<T>, rows: readonly T[]): CellText 
 function smallest(text: ColumnText["text"]): ColumnText["text"] {
   return (value) => {
     const said = text(value);
-    return value > 0 && !/[1-9]/.test(said) ? `<${said.replace(/0$/, "1")}` : said;
+    return value > 0 && !/[1-9]/.test(said) ? `<${said.replace(/0(?=\D*$)/, "1")}` : said;
   };
 }
 

@@ -25,6 +25,7 @@ const ALL: (View | false)[] = [
   { id: "hardware", title: "Hardware", load: () => import("./hardware") },
   { id: "compile", title: "Compile", load: () => import("./compile") },
   live && { id: "compare", title: "Compare", load: () => import("./compare") },
+  live && { id: "query", title: "Query", load: () => import("./query") },
 ];
 
 export const VIEWS: View[] = ALL.filter((it): it is View => it !== false);

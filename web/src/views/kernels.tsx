@@ -201,7 +201,6 @@ function KernelTable(props: {
       <DataTable
         fill
         label="kernels"
-        noun={["launch", "launches"]}
         columns={columns}
         rows={rows}
         tools={props.tools}
@@ -230,7 +229,11 @@ function KernelDetails({ kernel, doc }: { kernel: Kernel; doc: Record<string, st
         { title: "Op", text: kernel.op === null ? "–" : plain(kernel.op), doc: doc["op"] },
         { title: "Time", text: time(kernel.total_ps), doc: doc["total_ps"] },
         { title: "Share", text: percent(kernel.share), doc: doc["share"] },
-        { title: "Ran", text: `${thousands(kernel.count)} times`, doc: doc["count"] },
+        {
+          title: "Ran",
+          text: kernel.count === 1 ? "once" : `${thousands(kernel.count)} times`,
+          doc: doc["count"],
+        },
         { title: "Mean", text: time(kernel.mean_ps), doc: doc["mean_ps"] },
         { title: "Shortest", text: time(kernel.min_ps), doc: doc["min_ps"] },
         { title: "Longest", text: time(kernel.max_ps), doc: doc["max_ps"] },

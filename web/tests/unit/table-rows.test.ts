@@ -73,6 +73,12 @@ describe("cells", () => {
     expect(text(null)).toBe("–");
   });
 
+  test("a small share is not none", () => {
+    const share: RowColumn<number> = { key: "share", kind: "share", value: (it) => it };
+    const { text } = cellText(share, [0.0001, 0, 0.25]);
+    expect([0.0001, 0, 0.25].map(text)).toEqual(["<0.1\u2009%", "0.0\u2009%", "25\u2009%"]);
+  });
+
   test("bytes a second", () => {
     const rate: RowColumn<number> = { key: "rate", kind: "bytes", value: (it) => it, per: "/s" };
     const { unit, text } = cellText(rate, [20_971_520_000, 92_092_803]);
