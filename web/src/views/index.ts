@@ -20,4 +20,5 @@ export const VIEWS: View[] = [
   { id: "memory", title: "Memory", exported: true, load: () => import("./memory") },
   { id: "hardware", title: "Hardware", exported: true, load: () => import("./hardware") },
   { id: "compare", title: "Compare", exported: false, load: () => import("./compare") },
+  { id: "scalars", title: "Scalars", exported: true, load: () => import("./scalars") },
 ];
