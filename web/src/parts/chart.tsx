@@ -211,6 +211,7 @@ const shape = (it: ChartProps): string =>
     it.range,
     it.rangeX,
     it.group,
+    it.bands?.some((band) => band.label),
   ]);
 
 function options(
@@ -232,7 +233,7 @@ function options(
   return {
     width: Math.max(width, 40),
     height,
-    padding: [8, 8, 0, 0],
+    padding: [props.bands?.some((it) => it.label) ? 18 : 8, 8, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -352,7 +353,7 @@ function bands(plot: uPlot, list: ChartBand[]): void {
   ctx.restore();
 }
 
-/** Over what is drawn, so that they can be read. */
+/** Above the plot, where nothing is drawn over them. */
 function labels(plot: uPlot, list: ChartBand[], font: string): void {
   const { ctx, bbox } = plot;
   const dot = devicePixelRatio;
@@ -366,7 +367,7 @@ function labels(plot: uPlot, list: ChartBand[], font: string): void {
     const wide = ctx.measureText(label).width;
     const left = Math.max(plot.valToPos(from, "x", true), bbox.left) + 4 * dot;
     const at = Math.min(left, bbox.left + bbox.width - wide - 2 * dot);
-    ctx.fillText(label, at, bbox.top + 2 * dot);
+    ctx.fillText(label, at, bbox.top - 14 * dot);
   }
   ctx.restore();
 }

@@ -276,7 +276,9 @@ function Use({ run, report }: { run: number; report: Report }) {
             <tr key={`cpu ${it.host}`}>
               <td class="wide">
                 <a href={link("hardware")}>All cores</a>{" "}
-                <span class="faint">in steps {devicesHost(report, it.host)}</span>
+                <span class="faint">
+                  {report.steps.count > 0 && "in steps"} {devicesHost(report, it.host)}
+                </span>
               </td>
               <td>
                 <Meter share={it.mean ?? 0} colour="runtime" />
