@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { ComponentType } from "preact";
-import { failure, follow, runs, status, useReport } from "./data/store";
+import { failure, follow, runs, status, statusOf, useReport } from "./data/store";
 import { bytes, thousands } from "./format";
 import { Failed } from "./parts/empty";
 import { go, link, route } from "./router";
@@ -18,7 +18,7 @@ export function App() {
       left = true;
     };
   }, [run]);
-  const ready = status.value?.state === "ready";
+  const ready = status.value?.state === "ready" && statusOf.value === run;
   const shown = VIEWS.find((it) => it.id === view);
   useEffect(() => {
     document.title = `${shown?.title ?? "Not found"} · Stroboscope`;

@@ -13,6 +13,8 @@ export function useClient(it: Client): void {
 
 export const runs = signal<RunEntry[] | null>(null);
 export const status = signal<RunStatus | null>(null);
+/** Whose status that is: a view must not ask for a run that is not open yet. */
+export const statusOf = signal<number | null>(null);
 /** Why there is nothing to show, if so. */
 export const failure = signal<Error | null>(null);
 
@@ -103,6 +105,7 @@ export async function follow(run: number, cancelled: () => boolean): Promise<voi
       const now = await client.json<RunStatus>(`runs/${run}/status`);
       if (cancelled()) return;
       status.value = now;
+      statusOf.value = run;
       if (now.state === "ready") return;
       if (now.state === "failed") throw new Error(now.error ?? "the run could not be opened");
       await new Promise((wake) => setTimeout(wake, now.seconds < 1 ? 50 : 200));

@@ -7,6 +7,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { number, numberTicks, UNKNOWN } from "../format";
 import { colour, theme } from "../theme";
+import { aligned } from "./stack";
 import "./chart.css";
 
 export interface ChartSeries {
@@ -22,6 +23,8 @@ export interface ChartSeries {
   dashed?: boolean;
   width?: number;
   faint?: boolean;
+  /** Goes on over places where only others have a point. */
+  spans?: boolean;
   /** Drawn, but said neither in the tooltip nor to screen readers. */
   silent?: boolean;
 }
@@ -117,6 +120,7 @@ export function Chart(props: ChartProps) {
       ? []
       : said
           .map((it) => ({ it, value: it.values[point] ?? null }))
+          .filter(({ it, value }) => !(it.spans && value === null))
           .filter(({ value }) => !stacked || (value !== null && value !== 0));
   const detail = point === null ? null : (props.detail?.(point) ?? null);
   const spoken =
@@ -207,27 +211,8 @@ const shape = (it: ChartProps): string =>
     it.range,
     it.rangeX,
     it.group,
+    it.bands?.some((band) => band.label),
   ]);
-
-/** Sums from the bottom up, drawn from the top down, so that each covers what is below it. */
-export function aligned(
-  x: number[],
-  series: ChartSeries[],
-  stacked: boolean,
-): [number[], ...(number | null)[][]] {
-  if (!stacked) return [x, ...series.map((it) => it.values)];
-  const sums: (number | null)[][] = [];
-  const below = new Array<number>(x.length).fill(0);
-  for (const one of series) {
-    sums.push(
-      one.values.map((it, at) => {
-        below[at]! += it ?? 0;
-        return below[at]!;
-      }),
-    );
-  }
-  return [x, ...sums.reverse()];
-}
 
 function options(
   latest: { current: ChartProps },
@@ -248,7 +233,7 @@ function options(
   return {
     width: Math.max(width, 40),
     height,
-    padding: [8, 8, 0, 0],
+    padding: [props.bands?.some((it) => it.label) ? 18 : 8, 8, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -327,7 +312,7 @@ function line(it: ChartSeries): uPlot.Series {
     stroke: it.faint ? `${paint}55` : paint,
     width: it.as === "bars" || (it.as === "steps" && it.filled) ? 0 : (it.width ?? 1.5),
     points: it.as === "points" ? { show: true, size: 6, fill: paint } : { show: false },
-    spanGaps: false,
+    spanGaps: it.spans ?? false,
   };
   if (area) series.fill = fill;
   if (it.dashed) series.dash = [4, 3];
@@ -368,22 +353,21 @@ function bands(plot: uPlot, list: ChartBand[]): void {
   ctx.restore();
 }
 
-/** Over what is drawn, so that they can be read. */
+/** Above the plot, where nothing is drawn over them. */
 function labels(plot: uPlot, list: ChartBand[], font: string): void {
   const { ctx, bbox } = plot;
   const dot = devicePixelRatio;
   ctx.save();
   ctx.font = font.replace("11px", `${11 * dot}px`);
   ctx.textBaseline = "top";
+  ctx.textAlign = "left";
+  ctx.fillStyle = colour("faint");
   for (const { from, label } of list) {
     if (!label) continue;
     const wide = ctx.measureText(label).width;
     const left = Math.max(plot.valToPos(from, "x", true), bbox.left) + 4 * dot;
     const at = Math.min(left, bbox.left + bbox.width - wide - 2 * dot);
-    ctx.fillStyle = colour("raised");
-    ctx.fillRect(at - 2 * dot, bbox.top + dot, wide + 4 * dot, 14 * dot);
-    ctx.fillStyle = colour("faint");
-    ctx.fillText(label, at, bbox.top + 2 * dot);
+    ctx.fillText(label, at, bbox.top - 14 * dot);
   }
   ctx.restore();
 }

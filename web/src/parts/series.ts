@@ -69,6 +69,21 @@ export function useLines(run: number, tracks: CounterTrack[] | null): Answer<Map
   return { value: lines, error };
 }
 
+/** Several curves on one axis: a curve has nothing where only another has a point. */
+export function besideOneAnother(lines: { x: number[]; y: (number | null)[] }[]): {
+  x: number[];
+  values: (number | null)[][];
+} {
+  const x = [...new Set(lines.flatMap((it) => it.x))].sort((a, b) => a - b);
+  const at = new Map(x.map((it, index) => [it, index]));
+  const values = lines.map((line) => {
+    const all = new Array<number | null>(x.length).fill(null);
+    line.x.forEach((it, index) => (all[at.get(it)!] = line.y[index] ?? null));
+    return all;
+  });
+  return { x, values };
+}
+
 /** Several lines on one axis: a line holds its value where only another has a point. */
 export function onOneAxis(lines: { x: number[]; y: number[] }[]): {
   x: number[];

@@ -16,6 +16,10 @@ export function StepBar({ report, scaleMs, short }: StepBarProps) {
   const parts = report.breakdown.filter((it) => it.share > 0).sort((a, b) => b.share - a.share);
   if (parts.length === 0) return null;
   const said = parts.map((it) => `${categoryName(it.category)} ${percent(it.share)}`).join(", ");
+  // What was told from the device although the host is silent is measured after all.
+  const unmeasured = report.breakdown_unknown.filter(
+    (it) => !parts.some((part) => part.category === it.category),
+  );
   const whole = parts.reduce((sum, it) => sum + it.ms_per_step, 0);
   const scale = scaleMs && scaleMs > 0 ? whole / scaleMs : 1;
   return (
@@ -53,7 +57,7 @@ export function StepBar({ report, scaleMs, short }: StepBarProps) {
           </span>
         ))}
         {!short &&
-          reasons(report.breakdown_unknown).map(([why, names]) => (
+          reasons(unmeasured).map(([why, names]) => (
             <span key={why} class="faint">
               {names.join(", ")}: not measured, {why}
             </span>

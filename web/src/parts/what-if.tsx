@@ -19,14 +19,7 @@ const OF_INPUT = /^(prefetch$|parallel |cache |without python in |without Iterat
 export const isOfInput = (it: WhatIf): boolean =>
   OF_INPUT.test(it.change) || it.change === "without input";
 
-interface WhatIfsProps {
-  rows: WhatIf[];
-  label: string;
-  /** Without what limits the step then. */
-  narrow?: boolean;
-}
-
-export function WhatIfs({ rows, label, narrow }: WhatIfsProps) {
+export function WhatIfs({ rows, label }: { rows: WhatIf[]; label: string }) {
   const most = Math.max(...rows.map((it) => Math.max(it.step_ps, it.worst_ps)));
   const at = (ps: number) => `${(ps / most) * 100}%`;
   return (
@@ -39,7 +32,7 @@ export function WhatIfs({ rows, label, narrow }: WhatIfsProps) {
           </th>
           <th class="number">best to worst</th>
           <th class="number">faster</th>
-          {!narrow && <th>then limited by</th>}
+          <th>then limited by</th>
         </tr>
       </thead>
       <tbody>
@@ -70,7 +63,7 @@ export function WhatIfs({ rows, label, narrow }: WhatIfsProps) {
                   : `${time(it.best_ps)} – ${time(it.worst_ps)}`}
               </td>
               <td class="number">{faster(it)}</td>
-              {!narrow && <td class="faint">{it.limited_by && stageName(it.limited_by)}</td>}
+              <td class="faint">{it.limited_by && stageName(it.limited_by)}</td>
             </tr>
           ))}
       </tbody>

@@ -63,11 +63,13 @@ export default function Compare({ run }: ViewProps) {
   );
 }
 
-/** Runs of one name are told apart by the end of their path. */
+/** Runs of one name are told apart by their folder, or by the whole path. */
 export function titleOf(it: RunEntry, list: RunEntry[]): string {
-  const same = list.filter((one) => one.name === it.name).length > 1;
-  const folder = it.path.split("/").filter(Boolean).at(-1);
-  return same && folder && folder !== it.name ? `${folder} (${it.name})` : it.name;
+  const alone = (text: (one: RunEntry) => string | undefined) =>
+    list.filter((one) => text(one) === text(it)).length === 1;
+  const folder = (one: RunEntry) => one.path.split("/").filter(Boolean).at(-1);
+  if (alone((one) => one.name)) return it.name;
+  return (alone(folder) && folder(it)) || it.path;
 }
 
 function Opened({ here, other, list }: { here: RunEntry; other: RunEntry; list: RunEntry[] }) {
@@ -166,7 +168,7 @@ function Heads({ a, b, first }: { a: Side; b: Side; first: string }) {
   return (
     <thead>
       <tr>
-        <th>{first}</th>
+        {first ? <th>{first}</th> : <td />}
         <th class="number">{a.title}</th>
         <th class="number">{b.title}</th>
         <th class="number">difference</th>
@@ -412,10 +414,6 @@ function Ops({ a, b }: { a: Side; b: Side }) {
   );
   const columns: DataColumn<OpPair>[] = [
     { key: "name", title: "op", kind: "text", value: (it) => it.name },
-    { key: "type", title: "type", kind: "text", value: (it) => it.type },
-    { key: "side", title: "on", kind: "text", value: (it) => it.side },
-    { key: "a", title: a.title, kind: "time", value: (it) => it.a },
-    { key: "b", title: b.title, kind: "time", value: (it) => it.b },
     {
       key: "difference",
       title: "difference",
@@ -423,7 +421,10 @@ function Ops({ a, b }: { a: Side; b: Side }) {
       value: (it) => it.difference,
       cell: (it) => signed(it.difference, time),
     },
-    { key: "size", title: "size of it", kind: "time", value: (it) => Math.abs(it.difference) },
+    { key: "a", title: a.title, kind: "time", value: (it) => it.a },
+    { key: "b", title: b.title, kind: "time", value: (it) => it.b },
+    { key: "side", title: "on", kind: "text", value: (it) => it.side },
+    { key: "type", title: "type", kind: "text", value: (it) => it.type },
   ];
   return (
     <Section title="Ops by the difference of their self time in a step">
@@ -437,12 +438,9 @@ function Ops({ a, b }: { a: Side; b: Side }) {
             Self time over each whole capture, divided by its steps. An op that one run does not
             have counts as nothing there.
           </p>
-          <DataTable
-            label="Ops of both runs"
-            columns={columns}
-            rows={pairs.slice(0, 500)}
-            sort={{ key: "size", descending: true }}
-          />
+          <div class="scrolls" tabIndex={0} role="group" aria-label="Ops of both, scrolls sideways">
+            <DataTable label="Ops of both runs" columns={columns} rows={pairs.slice(0, 100)} />
+          </div>
         </>
       )}
     </Section>

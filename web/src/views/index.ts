@@ -26,6 +26,7 @@ const ALL: (View | false)[] = [
   { id: "compile", title: "Compile", load: () => import("./compile") },
   live && { id: "compare", title: "Compare", load: () => import("./compare") },
   live && { id: "query", title: "Query", load: () => import("./query") },
+  live && { id: "scalars", title: "Scalars", load: () => import("./scalars") },
 ];
 
 export const VIEWS: View[] = ALL.filter((it): it is View => it !== false);

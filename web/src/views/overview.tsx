@@ -64,6 +64,7 @@ export default function Overview({ run }: ViewProps) {
           <div class="skeleton step-chart-room">…</div>
         )}
       </section>
+      <Won run={run} />
       <div class="cols">
         <div>
           <Spread run={run} />
@@ -72,7 +73,6 @@ export default function Overview({ run }: ViewProps) {
         </div>
         <div>
           <Use run={run} report={report} />
-          <Won run={run} />
           <Notes report={report} />
           <Facts run={run} />
         </div>
@@ -191,7 +191,7 @@ function Won({ run }: { run: number }) {
   if (rows.length === 0) return null;
   return (
     <Section title="What it would win at most">
-      <WhatIfs rows={rows} label="What changes would give" narrow />
+      <WhatIfs rows={rows} label="What changes would give" />
     </Section>
   );
 }
@@ -233,6 +233,7 @@ function Use({ run, report }: { run: number; report: Report }) {
     return <Section title="Devices and threads">{null}</Section>;
   const window = report.run.window_ms * 1e9;
   const busiest = records<HostThread>(threads)
+    .filter((it) => it.busy_ps > 0)
     .sort((a, b) => b.busy_ps - a.busy_ps)
     .slice(0, 6);
   const cpu = records<Sampled>(hardware).filter(
@@ -275,7 +276,9 @@ function Use({ run, report }: { run: number; report: Report }) {
             <tr key={`cpu ${it.host}`}>
               <td class="wide">
                 <a href={link("hardware")}>All cores</a>{" "}
-                <span class="faint">in steps {devicesHost(report, it.host)}</span>
+                <span class="faint">
+                  {report.steps.count > 0 && "in steps"} {devicesHost(report, it.host)}
+                </span>
               </td>
               <td>
                 <Meter share={it.mean ?? 0} colour="runtime" />
@@ -286,7 +289,7 @@ function Use({ run, report }: { run: number; report: Report }) {
           {busiest.map((it) => (
             <tr key={it.track}>
               <td class="wide" title={it.top_name ?? undefined}>
-                {it.thread} <span class="faint">mostly {it.top_kind}</span>
+                {it.thread} {it.top_kind && <span class="faint">mostly {it.top_kind}</span>}
               </td>
               <td>
                 <Meter share={window > 0 ? it.busy_ps / window : 0} colour="runtime" />
