@@ -5,6 +5,8 @@ import { NO_NAME, OPEN_END, tileLength, type TrackTile, type Window } from "./ti
 /** What is written into a span's last word, beside lane and kind. */
 export const LIT = 1;
 export const MERGED = 2;
+/** It began in an earlier tile. */
+export const CONTINUES = 4;
 
 /** Words of a span as it is drawn: left, right, and lane | kind | fill | flags. */
 export const SPAN_WORDS = 3;
@@ -100,7 +102,7 @@ export class Block {
     const words = new Uint32Array(this.n * SPAN_WORDS);
     for (let at = 0; at < this.n; at += 1) {
       const merged = count[at]! > 1;
-      let flags = merged ? MERGED : 0;
+      let flags = merged ? MERGED : count[at] === 0 ? CONTINUES : 0;
       if (lit.size > 0 && (lit.has(event[at]!) || (merged && this.holdsAny(at, litTimes)))) {
         flags |= LIT;
       }

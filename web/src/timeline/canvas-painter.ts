@@ -1,6 +1,6 @@
 // Draws on a 2-D canvas, where there is no WebGL2: slower, the same look.
 
-import { LIT, MERGED, SPAN_WORDS, type Block, type Lights } from "./block";
+import { CONTINUES, LIT, MERGED, SPAN_WORDS, type Block, type Lights } from "./block";
 import {
   FONT_PX,
   fontFamily,
@@ -88,9 +88,10 @@ export class CanvasPainter implements Painter {
       let left = Math.round(place.x + spans[at]! * PART * place.width);
       if (left >= place.clipRight) continue;
       let right = Math.round(place.x + spans[at + 1]! * PART * place.width);
-      if (right - left > 3 && spans[at + 1] !== OPEN_END) right -= 1;
-      right = Math.max(right, left + 1);
-      if (right <= place.clipLeft) continue;
+      const continues = (spans[at + 2]! >>> 24) & CONTINUES;
+      if ((right - left > 3 || continues) && spans[at + 1] !== OPEN_END) right -= 1;
+      if (!continues) right = Math.max(right, left + 1);
+      if (right <= place.clipLeft || right <= left) continue;
       left = Math.max(left, place.clipLeft);
       right = Math.min(right, place.clipRight);
       const word = spans[at + 2]!;

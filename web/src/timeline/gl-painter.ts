@@ -26,11 +26,12 @@ void main() {
   float left = floor(tile.x + float(span.x) * PART * tile.y + 0.5);
   float right = floor(tile.x + float(span.y) * PART * tile.y + 0.5);
   float hatch = 0.0;
-  if (right - left > 3.0 * row.w) {
+  bool continues = (flags & 4u) != 0u;
+  if (right - left > 3.0 * row.w || continues) {
     if (span.y != 0xffffffffu) right -= row.w;
     hatch = (flags & 2u) != 0u ? 1.0 : 0.0;
   }
-  right = max(right, left + 1.0);
+  if (!continues) right = max(right, left + 1.0);
   bool hidden = right <= tile.z || left >= tile.w;
   left = max(left, tile.z);
   right = min(right, tile.w);

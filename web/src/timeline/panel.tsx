@@ -140,9 +140,8 @@ function SameName({ it, model }: { it: EventDetails; model: Model }) {
       {same.sampled && <p class="faint">Of the first million.</p>}
       <dl class="tl-facts">
         <Fact name="median">{time(same.median_ps)}</Fact>
-        <Fact name="shortest, longest">
-          {time(same.min_ps)}, {time(same.max_ps)}
-        </Fact>
+        <Fact name="shortest">{time(same.min_ps)}</Fact>
+        <Fact name="longest">{time(same.max_ps)}</Fact>
         <Fact name="together">{time(same.total_ps)}</Fact>
       </dl>
       {counts.length > 1 && (

@@ -53,7 +53,8 @@ export class TileCache {
     private readonly bounds: { from: number; to: number },
     private readonly arrived: () => void,
     private readonly forget: (block: Block) => void,
-    private readonly failed: (error: Error) => void,
+    /** Null once answers come again. */
+    private readonly failed: (error: Error | null) => void,
   ) {}
 
   get idle(): boolean {
@@ -192,7 +193,10 @@ export class TileCache {
             found.tracks.forEach((it) => this.keep(level, tile, new Block(level, tile, it))),
           );
     answer.then(
-      () => this.landed(flight),
+      () => {
+        this.failed(null);
+        this.landed(flight);
+      },
       (error: Error) => {
         if (abort.signal.aborted) return;
         this.failedAt = performance.now();

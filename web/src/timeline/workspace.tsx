@@ -1,7 +1,7 @@
 // The timeline with all that is around it: bar, headers of tracks, panel, footer.
 
 import { useSignalEffect } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { CATEGORIES, type Timeline } from "../data/types";
 import { categoryName } from "../format";
 import { route } from "../router";
@@ -25,6 +25,8 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
   const canvas = useRef<HTMLCanvasElement>(null);
   const area = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
+  /** A driver may take its context back: then all is drawn anew on another canvas. */
+  const [lost, setLost] = useState(0);
 
   useEffect(() => {
     const stage = new Stage(canvas.current!, source, timeline, asked("canvas"));
@@ -42,6 +44,8 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
     const sizes = new ResizeObserver(measure);
     sizes.observe(canvas.current!.parentElement!);
     const deaf = listen(area.current!, stage, model);
+    const again = () => setLost((n) => n + 1);
+    stage.canvas.addEventListener("webglcontextlost", again);
     if (asked("bench")) {
       Object.assign(window, {
         __strobe: {
@@ -66,11 +70,12 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
     }
     return () => {
       deaf();
+      stage.canvas.removeEventListener("webglcontextlost", again);
       sizes.disconnect();
       model.close();
       stage.close();
     };
-  }, [model, source, timeline]);
+  }, [model, source, timeline, lost]);
 
   useSignalEffect(() => {
     void theme.value;
@@ -96,6 +101,7 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
           <Corner model={model} />
           <div class="tl-canvas">
             <canvas
+              key={lost}
               ref={canvas}
               role="img"
               aria-label="Events over time, a row for each thread and stream"
