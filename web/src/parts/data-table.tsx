@@ -8,7 +8,7 @@ import {
   observeElementRect,
   Virtualizer,
 } from "@tanstack/virtual-core";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import {
   useEffect,
   useId,
@@ -215,6 +215,37 @@ export function DataTable<T>(props: DataTableProps<T>) {
       ? `${thousands(rows.length)} ${rows.length === 1 ? one : many}`
       : `${thousands(shown.length)} of ${thousands(rows.length)} ${many}`;
   const { items, before, after } = window;
+  // Rows that stay in sight while scrolling are the very same, so that nothing of them is redone.
+  const cache = useMemo(() => new Map<number, VNode>(), [props, shown, looks, active]);
+  if (cache.size > 500) cache.clear();
+  const drawn = (at: number): VNode | null => {
+    const row = shown[at];
+    if (row === undefined) return null;
+    let made = cache.get(at);
+    if (!made) {
+      const lit = props.marked?.(row) ?? false;
+      made = (
+        <tr
+          key={at}
+          id={`${id}-${at}`}
+          aria-rowindex={at + 2}
+          class={`${lit ? "marked" : ""} ${at === active ? "active" : ""} ${onOpen ? "opens" : ""}`}
+          aria-selected={lit || undefined}
+          onClick={() => {
+            if (!(getSelection()?.isCollapsed ?? true)) return;
+            setActive(at);
+            onOpen?.(row);
+          }}
+        >
+          {columns.map((it, column) => (
+            <DataCell key={it.key} column={it} row={row} look={looks[column]!} />
+          ))}
+        </tr>
+      );
+      cache.set(at, made);
+    }
+    return made;
+  };
   return (
     <div class={`data-table ${props.fill ? "fill" : ""}`}>
       <div class="bar-of-tools">
@@ -308,29 +339,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
           </thead>
           <tbody>
             {before > 0 && <Gap height={before} />}
-            {items.map((at) => {
-              const row = shown[at];
-              if (row === undefined) return null;
-              const lit = props.marked?.(row) ?? false;
-              return (
-                <tr
-                  key={at}
-                  id={`${id}-${at}`}
-                  aria-rowindex={at + 2}
-                  class={`${lit ? "marked" : ""} ${at === active ? "active" : ""} ${onOpen ? "opens" : ""}`}
-                  aria-selected={lit || undefined}
-                  onClick={() => {
-                    if (!(getSelection()?.isCollapsed ?? true)) return;
-                    setActive(at);
-                    onOpen?.(row);
-                  }}
-                >
-                  {columns.map((it, column) => (
-                    <DataCell key={it.key} column={it} row={row} look={looks[column]!} />
-                  ))}
-                </tr>
-              );
-            })}
+            {items.map(drawn)}
             {after > 0 && <Gap height={after} />}
           </tbody>
         </table>
@@ -469,7 +478,7 @@ function useRowsInSight(scroller: { current: HTMLDivElement | null }, count: num
     estimateSize: () => ROW,
     paddingStart: HEADER,
     scrollPaddingStart: HEADER,
-    overscan: 12,
+    overscan: 8,
     initialRect: { width: 0, height: 640 },
     scrollToFn: elementScroll,
     observeElementRect,

@@ -89,8 +89,15 @@ function Shown(props: { run: number; ops: TableData; scopes: TableData; calls: T
   const groups: Option[] = [
     { id: "op", title: "Op" },
     { id: "type", title: "Type", doc: "Ops of one type together" },
-    { id: "scope", title: "Scope", doc: "Ops by the layers, modules and functions they are in" },
   ];
+  const scoped = scopes.some((it) => it.scope !== ROOT && scopeTime(it, side) > 0);
+  if (scoped) {
+    groups.push({
+      id: "scope",
+      title: "Scope",
+      doc: "Ops by the layers, modules and functions they are in",
+    });
+  }
   if (calls.length > 0) groups.push({ id: "call", title: "Call", doc: props.calls.doc });
   const by = groups.find((it) => it.id === params["by"])?.id ?? "op";
   const zoom = scopes.some((it) => it.scope === params["scope"]) ? params["scope"]! : ROOT;
@@ -150,7 +157,7 @@ function Shown(props: { run: number; ops: TableData; scopes: TableData; calls: T
           ? `${thousands(calls.length)} calls of the driving thread into the framework`
           : `${thousands(inside.length)} ${inside.length === 1 ? "op" : "ops"} on the ${side}, ${time(sum)} in all`}
       </h1>
-      {by !== "call" && (
+      {by !== "call" && scoped && (
         <div class="ops-scopes">
           <Icicle
             rows={scopes}
