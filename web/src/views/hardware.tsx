@@ -140,7 +140,13 @@ function Multiples({ run, host, window, samples, children }: MultiplesProps) {
     );
   }
   // What comes below waits too, so that nothing jumps.
-  if (!own || !lines || !runSteps) return <div class="section skeleton hardware-room">…</div>;
+  if (!own || !lines || !runSteps) {
+    return (
+      <div key="coming" class="section skeleton hardware-room">
+        …
+      </div>
+    );
+  }
   const groups = groupsOf(own.map((it) => it.name));
   return (
     <>
