@@ -233,7 +233,7 @@ function options(
   return {
     width: Math.max(width, 40),
     height,
-    padding: [props.bands?.some((it) => it.label) ? 18 : 8, 8, 0, 0],
+    padding: [props.bands?.some((it) => it.label) ? 18 : 8, 16, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -244,11 +244,13 @@ function options(
     scales: {
       x: {
         time: false,
-        range: (_, low, high) => {
-          const fixed = latest.current.rangeX;
-          if (fixed) return [fixed.min, fixed.max];
-          const bars = latest.current.series.some((it) => it.as === "bars");
-          if (low === null || high === null) return [0, 1];
+        // From the data itself: of a single point, uPlot would make a hundred.
+        range: () => {
+          const { rangeX, x, series } = latest.current;
+          if (rangeX) return [rangeX.min, rangeX.max];
+          const [low, high] = [x[0], x.at(-1)];
+          if (low === undefined || high === undefined) return [0, 1];
+          const bars = series.some((it) => it.as === "bars");
           const room = bars ? 0.6 : low === high ? 1 : 0;
           return [low - room, high + room];
         },

@@ -29,6 +29,9 @@ interface Node {
   children?: Node[];
 }
 
+/** Deeper scopes than this become part of the names inside. */
+const DEPTH = 2;
+
 /** Scopes as a tree; a scope with one thing inside is named together with it. */
 export function nested(areas: Area[]): Node {
   const root: Node = { name: "", at: null, children: [] };
@@ -48,7 +51,20 @@ export function nested(areas: Area[]): Node {
     if (only) return { ...only, name: `${node.name}/${only.name}` };
     return { ...node, children };
   };
-  return joined(root);
+  const flat = (node: Node, before: string): Node[] =>
+    node.children
+      ? node.children.flatMap((it) => flat(it, `${before}${node.name}/`))
+      : [{ ...node, name: before + node.name }];
+  const shallow = (node: Node, depth: number): Node =>
+    node.children
+      ? {
+          ...node,
+          children: node.children.flatMap((it) =>
+            depth < DEPTH ? [shallow(it, depth + 1)] : flat(it, ""),
+          ),
+        }
+      : node;
+  return shallow(joined(root), 0);
 }
 
 export function Treemap({ label, areas, height, chosen, onChoose }: TreemapProps) {

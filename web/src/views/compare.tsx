@@ -97,7 +97,13 @@ function Both({ here, other, list }: { here: RunEntry; other: RunEntry; list: Ru
   const two = useReport(other.id);
   const error = one.error ?? two.error;
   if (error) return <Failed error={error} />;
-  if (!one.value || !two.value) return <div class="skeleton compare-room">…</div>;
+  if (!one.value || !two.value) {
+    return (
+      <div key="coming" class="skeleton compare-room">
+        …
+      </div>
+    );
+  }
   const a: Side = { run: here, title: titleOf(here, list), report: one.value };
   const b: Side = { run: other, title: titleOf(other, list), report: two.value };
   const scale = Math.max(a.report.steps.mean_ms ?? 0, b.report.steps.mean_ms ?? 0);

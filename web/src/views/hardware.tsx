@@ -1,5 +1,6 @@
 // Samples of the machine, the process and its GPUs, under one axis with the steps of the run.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { client, records, useReport, useTable } from "../data/store";
 import { time, timeTicks } from "../format";
@@ -85,8 +86,9 @@ export default function Hardware({ run }: ViewProps) {
               </label>
             </div>
           )}
-          <Multiples run={run} host={host} window={report.run.window_ms * 1e9} samples={samples} />
-          <Steps run={run} host={host} samples={samples} docs={table.columns} />
+          <Multiples run={run} host={host} window={report.run.window_ms * 1e9} samples={samples}>
+            <Steps run={run} host={host} samples={samples} docs={table.columns} />
+          </Multiples>
         </>
       )}
     </div>
@@ -98,9 +100,10 @@ interface MultiplesProps {
   host: string;
   window: number;
   samples: Sampled[];
+  children: ComponentChildren;
 }
 
-function Multiples({ run, host, window, samples }: MultiplesProps) {
+function Multiples({ run, host, window, samples, children }: MultiplesProps) {
   const names = useMemo(() => new Set(samples.map((it) => it.counter)), [samples]);
   const { value: counters, error } = useCounters(run);
   const own = useMemo(
@@ -130,10 +133,20 @@ function Multiples({ run, host, window, samples }: MultiplesProps) {
   const litCounters = new Set([...lit].map((it) => samples[it]?.counter ?? ""));
   if (error || !client.live) {
     return (
-      <p class="faint">{error?.message ?? "The samples over time are not part of this file."}</p>
+      <>
+        <p class="faint">{error?.message ?? "The samples over time are not part of this file."}</p>
+        {children}
+      </>
     );
   }
-  if (!own || !lines) return <div class="section skeleton hardware-room">…</div>;
+  // What comes below waits too, so that nothing jumps.
+  if (!own || !lines || !runSteps) {
+    return (
+      <div key="coming" class="section skeleton hardware-room">
+        …
+      </div>
+    );
+  }
   const groups = groupsOf(own.map((it) => it.name));
   return (
     <>
@@ -152,7 +165,7 @@ function Multiples({ run, host, window, samples }: MultiplesProps) {
         </span>
       </div>
       <div class="multiples">
-        {runSteps && runSteps.total > 0 && (
+        {runSteps.total > 0 && (
           <StepTimes
             rows={records<RunStep>(runSteps)}
             bands={bands}
@@ -172,6 +185,7 @@ function Multiples({ run, host, window, samples }: MultiplesProps) {
           />
         ))}
       </div>
+      {children}
     </>
   );
 }

@@ -203,7 +203,9 @@ function Allocators({ allocators, chosen, lit }: AllocatorsProps) {
                     {it.capacity_bytes !== null && bytes(it.capacity_bytes)}
                   </span>
                 </td>
-                <td>{it.peak_step === null ? "no step" : `step ${it.peak_step}`}</td>
+                <td class="peak-step">
+                  {it.peak_step === null ? "no step" : `step ${it.peak_step}`}
+                </td>
                 <td class="number">{bytes(it.floor_bytes)}</td>
                 <td class="number">{growth(it)}</td>
                 <td class="number">{bytes(it.allocated_bytes_per_step)}</td>

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { records, useReport, useTable } from "../data/store";
-import type { Report } from "../data/types";
+import type { Report, TableData } from "../data/types";
 import { bytes, categoryName, ms, percent, plain, thousands, time } from "../format";
 import { Empty, Failed } from "../parts/empty";
 import { Findings, RuleLink, RulePanel } from "../parts/finding";
@@ -28,6 +28,7 @@ export default function Overview({ run }: ViewProps) {
   const steps = useTable(run, "step").value;
   const times = useTable(run, "step_time").value;
   const outliers = useTable(run, "step_outlier").value;
+  const changes = useTable(run, "what_if");
   const stepOf = useMemo(() => windowsOf(steps, [times, outliers]), [steps, times, outliers]);
   const chart = useRef<HTMLElement>(null);
   const { table } = route.value.params;
@@ -49,7 +50,7 @@ export default function Overview({ run }: ViewProps) {
         )}
       </section>
       <section class="block" aria-label="Step times" ref={chart}>
-        {report.steps.count === 0 && steps?.total === 0 ? (
+        {report.run.events === 0 ? null : report.steps.count === 0 && steps?.total === 0 ? (
           <Empty command="strobe run --steps 20 -- python train.py">
             No steps could be told apart, so times are of the whole capture. A longer one has more
             to tell them by:
@@ -64,19 +65,24 @@ export default function Overview({ run }: ViewProps) {
           <div class="skeleton step-chart-room">…</div>
         )}
       </section>
-      <Won run={run} />
-      <div class="cols">
-        <div>
-          <Spread run={run} />
-          <TopOps report={report} />
-          <NotChecked report={report} />
-        </div>
-        <div>
-          <Use run={run} report={report} />
-          <Notes report={report} />
-          <Facts run={run} />
-        </div>
-      </div>
+      <Notes report={report} />
+      {/* Below the fold, all at once: nothing jumps. */}
+      {(changes.value || changes.error) && (
+        <>
+          <Won changes={changes.value} />
+          <div class="cols">
+            <div>
+              <Spread run={run} />
+              <TopOps report={report} />
+              <NotChecked report={report} />
+            </div>
+            <div>
+              <Use run={run} report={report} />
+              <Facts run={run} />
+            </div>
+          </div>
+        </>
+      )}
       <RulePanel />
     </div>
   );
@@ -97,14 +103,19 @@ function Fine({ report }: { report: Report }) {
     (most, it) => (most === null || it.share > most.share ? it : most),
     null,
   );
-  const checked = report.not_checked.length;
+  const unasked = report.not_checked.length;
+  if (report.run.events === 0) return null;
   return (
     <p class="fine">
-      <b>No rule found anything to fix.</b>{" "}
+      <b>
+        {report.steps.count > 0
+          ? "No rule found anything to fix."
+          : "No rule that could be asked found anything."}
+      </b>{" "}
       {largest &&
         largest.share > 0 &&
         `The largest part of the step is ${categoryName(largest.category)}, ${ms(largest.ms_per_step)} or ${percent(largest.share)}. `}
-      {checked > 0 && `${checked} rules could not be asked; why is said below.`}
+      {unasked > 0 && `${unasked} rules could not be asked; why is said below.`}
     </p>
   );
 }
@@ -185,8 +196,7 @@ function Spread({ run }: { run: number }) {
 }
 
 /** What is left of a step without one of its parts: the most that work on it could win. */
-function Won({ run }: { run: number }) {
-  const changes = useTable(run, "what_if").value;
+function Won({ changes }: { changes: TableData | null }) {
   const rows = changes ? records<WhatIf>(changes).filter((it) => !isOfInput(it)) : [];
   if (rows.length === 0) return null;
   return (
@@ -239,6 +249,7 @@ function Use({ run, report }: { run: number; report: Report }) {
   const cpu = records<Sampled>(hardware).filter(
     (it) => it.step === null && it.counter === "cpu/all",
   );
+  if (devices.total + threads.total + cpu.length === 0) return null;
   return (
     <Section title={`Devices and threads over ${time(window)}`}>
       <table class="quiet" aria-label="Use of devices and threads">

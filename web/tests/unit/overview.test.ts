@@ -124,6 +124,18 @@ describe("what changes would give", () => {
 });
 
 describe("areas", () => {
+  test("deep scopes become part of the names inside", () => {
+    const paths = [
+      ["m", "l0", "a", "d"],
+      ["m", "l0", "b"],
+      ["m", "l1"],
+    ];
+    const tree = nested(paths.map((path) => area(path, "x")));
+    const inner = tree.children![0]!.children![0]!;
+    expect(tree.children![0]!.name).toBe("m");
+    expect(inner.name).toBe("l0");
+    expect(inner.children!.map((it) => it.name)).toEqual(["a/d/x", "b/x"]);
+  });
   const area = (path: string[], name: string) => ({
     path,
     name,
