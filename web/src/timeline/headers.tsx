@@ -1,12 +1,13 @@
 // The names of the rows, beside the canvas: only those that are seen are elements.
 
 import type { RefObject } from "preact";
-import { bytes, thousands, UNKNOWN } from "../format";
+import { thousands } from "../format";
 import type { Track } from "../data/types";
 import type { Model } from "./model";
 import { RULER } from "./ruler";
 import { scaleOf } from "./scene";
 import type { Row } from "./tracks";
+import { counterText } from "./units";
 
 interface HeadersProps {
   model: Model;
@@ -122,8 +123,8 @@ function Scale({ track }: { track: Track }) {
   const { min, max } = scaleOf(track);
   return (
     <span class="tl-scale faint">
-      <span>{counterText(track, max)}</span>
-      <span>{counterText(track, min)}</span>
+      <span>{counterText(track.name, max)}</span>
+      <span>{counterText(track.name, min)}</span>
     </span>
   );
 }
@@ -138,10 +139,3 @@ function Chevron({ open }: { open: boolean }) {
 
 const about = (it: Track): string =>
   `${it.name}\n${it.kind}${it.driving ? ", drives the steps" : ""}, ${thousands(it.n_events)} events`;
-
-/** A value with its unit, as far as the counter's name tells it. */
-export function counterText(track: Track, value: number | null): string {
-  if (value === null) return UNKNOWN;
-  if (/bytes|memory|rss/i.test(track.name)) return bytes(Math.round(value));
-  return thousands(Number(value.toPrecision(4)));
-}

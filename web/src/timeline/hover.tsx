@@ -3,9 +3,9 @@
 import { useSignal, useSignalEffect } from "@preact/signals";
 import type { EventDetails } from "../data/types";
 import { categoryName, percent, thousands, time } from "../format";
-import { counterText } from "./headers";
 import type { Model } from "./model";
 import type { Pointed } from "./stage";
+import { counterText } from "./units";
 
 /** The pointer rests before anything is asked. */
 const REST_MS = 120;
@@ -32,7 +32,7 @@ export function Hover({ model }: { model: Model }) {
       ) : (
         <>
           <b>{pointed.track.name}</b>
-          <div>{counterText(pointed.track, pointed.value)}</div>
+          <div>{counterText(pointed.track.name, pointed.value)}</div>
         </>
       )}
     </div>

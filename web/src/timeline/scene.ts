@@ -254,7 +254,9 @@ export class Scene {
     const spread = withAlpha(palette.accent, 0.4);
     let x = 0;
     let value = this.valueBefore(track, view.from);
-    const until = (next: number): void => {
+    const until = (end: number): void => {
+      // Whole pixels: where two areas overlapped, the edge would be darker.
+      const next = Math.round(end);
       if (value !== null && next > x) {
         painter.rect(x, y(value), next - x, low - y(value), fill);
         painter.rect(x, y(value), next - x, 1, palette.accent);
@@ -268,7 +270,12 @@ export class Scene {
         return;
       }
       until(Math.min(at, view.width));
-      if (cell[2] > cell[1]) painter.rect(at, y(cell[2]), 1, y(cell[1]) - y(cell[2]), spread);
+      // Up from the value before and down to the next, so that no spike is lost between pixels.
+      const [most, least] = [
+        Math.max(cell[2], value ?? cell[2]),
+        Math.min(cell[1], value ?? cell[1]),
+      ];
+      if (most > least) painter.rect(x, y(most), 1, y(least) - y(most), spread);
       value = cell[3];
     });
     until(Math.min(view.x(track.last_ps ?? view.to), view.width));

@@ -102,14 +102,14 @@ export function grouped(timeline: Timeline): (Group | Track)[] {
   const others = roots.filter((it) => it.kind !== "host");
   const counters = others.filter((it) => it.counter);
   const rest = others.filter((it) => !it.counter).flatMap((it) => [it, ...below(it)]);
-  if (counters.length > 0) out.push(counterGroup("counters", counters));
+  if (counters.length > 0) out.push(counterGroup("counters", counters, out.length === 0));
   out.push(...rest.filter(hasContent));
   return out;
 }
 
-function counterGroup(key: string, counters: Track[]): Group {
+function counterGroup(key: string, counters: Track[], open: boolean): Group {
   const about = plural(counters.length, "series").replace("seriess", "series");
-  return { key, title: "Counters", about, open: false, children: counters };
+  return { key, title: "Counters", about, open, children: counters };
 }
 
 function ofHost(
@@ -173,7 +173,9 @@ function ofHost(
   const few = groups.reduce((n, it) => n + it.children.length, 0) <= FEW_THREADS;
   if (out.length === 0 || (devices.length === 0 && few)) for (const it of groups) it.open = true;
   out.push(...groups);
-  if (counters.length > 0) out.push(counterGroup(`counters-${host.id}`, counters));
+  if (counters.length > 0) {
+    out.push(counterGroup(`counters-${host.id}`, counters, out.length === 0));
+  }
   return out;
 }
 
