@@ -27,14 +27,20 @@ const window = async (page: Page): Promise<{ from: number; to: number }> => {
 /** How many different colours are on the canvas: an empty one has one. */
 async function colours(page: Page): Promise<number> {
   const picture = await page.locator(".tl-canvas").screenshot();
-  return page.evaluate(async (base64) => {
-    const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${base64}`)).blob());
-    const canvas = new OffscreenCanvas(image.width, image.height);
-    const context = canvas.getContext("2d")!;
-    context.drawImage(image, 0, 0);
-    const pixels = new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer);
-    return new Set(pixels).size;
-  }, picture.toString("base64")).catch(() => picture.length / 500);
+  return page
+    .evaluate(async (base64) => {
+      const image = await createImageBitmap(
+        await (await fetch(`data:image/png;base64,${base64}`)).blob(),
+      );
+      const canvas = new OffscreenCanvas(image.width, image.height);
+      const context = canvas.getContext("2d")!;
+      context.drawImage(image, 0, 0);
+      const pixels = new Uint32Array(
+        context.getImageData(0, 0, image.width, image.height).data.buffer,
+      );
+      return new Set(pixels).size;
+    }, picture.toString("base64"))
+    .catch(() => picture.length / 500);
 }
 
 test.each(["run=1", "run=1&canvas=1"])("events are drawn (%s)", async (query) => {
@@ -45,10 +51,10 @@ test.each(["run=1", "run=1&canvas=1"])("events are drawn (%s)", async (query) =>
 });
 
 test("keys zoom and pan, and the address follows", async () => {
-  const { page } = await timeline("run=1&from=100000000000&to=300000000000");
+  const { page } = await timeline("run=1&from=20000000000&to=60000000000");
   await page.getByRole("application").focus();
   const before = await window(page);
-  expect(before).toEqual({ from: 100_000_000_000, to: 300_000_000_000 });
+  expect(before).toEqual({ from: 20_000_000_000, to: 60_000_000_000 });
   for (let n = 0; n < 3; n += 1) await page.keyboard.press("w");
   const closer = await window(page);
   expect(closer.to - closer.from).toBeLessThan((before.to - before.from) * 0.9);
@@ -57,7 +63,7 @@ test("keys zoom and pan, and the address follows", async () => {
   expect(later.from).toBeGreaterThan(closer.from);
   await page.keyboard.press("0");
   const whole = await window(page);
-  expect(whole.to - whole.from).toBeGreaterThan(900_000_000_000);
+  expect(whole.to - whole.from).toBeGreaterThan(100_000_000_000);
   await page.context().close();
 });
 
