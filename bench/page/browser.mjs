@@ -1,8 +1,9 @@
 // Drives one tool in headless Chromium for bench/page/run: a command a line on stdin, an answer a line on stdout,
 // both JSON.
 //
-//   {"do": "blank"}                        an empty tab; ours to be measured as the browser alone
+//   {"do": "blank"}                        an empty tab: what the browser takes alone
 //   {"do": "open", "tool", "url"}          goes there; answers when the tool has drawn what is visible
+//   {"do": "prepare", "tool"}              shows the whole trace, every track of it
 //   {"do": "move", "tool"}                 the scripted path; answers with the frames' times
 //   {"do": "picture", "file"}
 //   {"do": "close"}
@@ -14,10 +15,11 @@ import { chromium } from "../../web/node_modules/playwright-core/index.mjs";
 
 const WIDTH = 1280;
 const HEIGHT = 800;
+// In the middle of every tool's tracks.
+const POINTER = { x: 870, y: 400 };
 const STEPS = 20;
 const STEP_MS = 150;
 
-// No network: what a tool wants from the internet fails at once, as on a machine without any.
 const FLAGS = [
   "--no-sandbox",
   "--no-first-run",
@@ -25,23 +27,26 @@ const FLAGS = [
   "--disable-sync",
   "--disable-background-networking",
   "--disable-component-update",
+  // What a tool wants from the internet fails at once, as on a machine without any.
   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-  "--use-gl=angle",
-  "--use-angle=swiftshader",
+  // Without a GPU Chromium paints 2D canvases by itself and only WebGL in emulation. The flags that emulate a GPU for
+  // everything (--use-angle=swiftshader) make 2D canvases twenty times slower: neither peer would be seen at its best.
   "--enable-unsafe-swiftshader",
 ];
 
-// What each tool calls drawn, and how it says where it looks at. Everything here runs inside the page.
+// How each tool says that it has drawn, and how much time it shows; all of that runs inside the page. And how it is
+// moved: a step zooms by about 1.33, twenty by 300.
 const TOOLS = {
   ours: {
-    // The view waits for the run to be opened, then for the tiles it wants.
     drawn: () => window.__strobe?.timeline?.ready === true,
     quiet: () => window.__strobe.timeline.idle === true,
-    window: () => window.__strobe.timeline.window(),
-    hold: 50,
+    // It opens on a typical step: the others show the whole trace, where the path begins.
+    prepare: () => page.keyboard.press("0"),
+    shown: () => (window.__strobe.timeline.window.to - window.__strobe.timeline.window.from) / 1e12,
+    step: wheel({ zoom: 50, pan: 60 }),
   },
   perfetto: {
-    // The same as the bar that runs under its search box: loading, or a query of a track under way.
+    // No longer loading, and no query of a track under way: what its progress bar shows.
     drawn: () => {
       const app = window.app;
       if (app?.trace && !app.isLoadingTrace) window.__loaded ??= Date.now();
@@ -50,13 +55,13 @@ const TOOLS = {
     quiet: () => window.app.trace.engine.numRequestsPending === 0 && !window.raf.hasPendingRedraws,
     failed: () => document.querySelector(".pf-modal-dialog")?.innerText,
     // It opens with every process collapsed to one row: expanded, it draws what the others draw.
-    prepare: () => window.app.commands.runCommand("dev.perfetto.ExpandAllGroups"),
+    prepare: () => page.evaluate(() => window.app.commands.runCommand("dev.perfetto.ExpandAllGroups")),
     events: async () => {
       const found = await window.app.trace.engine.query("select count(*) as n from slice");
       return Number(found.firstRow({ n: 0 }).n);
     },
-    window: () => Number(window.app.trace.timeline.visibleWindow.duration),
-    hold: 50,
+    shown: () => Number(window.app.trace.timeline.visibleWindow.duration) / 1e9,
+    step: wheel({ zoom: 100, pan: 60 }),
   },
   xprof: {
     drawn: () => {
@@ -64,17 +69,34 @@ const TOOLS = {
       return viewer?._isInitialLoad === false && !viewer._isLoading && viewer._model !== undefined;
     },
     quiet: () => !document.querySelector("iframe").contentDocument.querySelector("tf-trace-viewer")._isLoading,
+    prepare: () => page.evaluate(() => document.querySelector("iframe").contentWindow.focus()),
     // What it holds, with the lines that it derives; of a large trace a choice by length.
     events: () =>
       document.querySelector("iframe").contentDocument.querySelector("tf-trace-viewer")._loadedTraceEvents.size,
-    window: () => {
-      const range = document.querySelector("iframe").contentDocument.querySelector("tf-trace-viewer")
-        .currentViewportRange;
-      return range.max - range.min;
+    shown: () => {
+      const viewer = document.querySelector("iframe").contentDocument.querySelector("tf-trace-viewer");
+      return (viewer.currentViewportRange.max - viewer.currentViewportRange.min) / 1e3;
     },
-    hold: 50,
+    // A key zooms by 1.5: 14 of them in 20 steps.
+    step: async (direction, nth) => {
+      if (direction === "pan" || nth % 10 < 7) await page.keyboard.press({ in: "w", pan: "d", out: "s" }[direction]);
+      await page.waitForTimeout(STEP_MS);
+    },
   },
 };
+
+/** A step by the wheel, in two turns: with ctrl it zooms to the pointer, sideways it moves. */
+function wheel({ zoom, pan }) {
+  return async (direction) => {
+    if (direction !== "pan") await page.keyboard.down("Control");
+    for (let turn = 0; turn < 2; turn++) {
+      if (direction === "pan") await page.mouse.wheel(pan, 0);
+      else await page.mouse.wheel(0, direction === "in" ? -zoom : zoom);
+      await page.waitForTimeout(STEP_MS / 2);
+    }
+    if (direction !== "pan") await page.keyboard.up("Control");
+  };
+}
 
 let browser;
 let page;
@@ -101,33 +123,30 @@ const commands = {
     return { drawn_at: drawn / 1000, loaded_at: (loaded ?? drawn) / 1000, committed_at: began / 1000, events };
   },
 
+  async prepare({ tool }) {
+    await page.mouse.move(POINTER.x, POINTER.y);
+    const began = Date.now();
+    await TOOLS[tool].prepare();
+    await frames(2);
+    return { prepare_ms: (await until(tool, "quiet", 500)) - began };
+  },
+
   async move({ tool }) {
-    const it = TOOLS[tool];
-    if (it.prepare) await page.evaluate(it.prepare);
-    await until(tool, "quiet", 500);
-    // A click gives the keys to the timeline, in XProf's case inside its frame; on empty ground it selects nothing.
-    await page.mouse.click(WIDTH * 0.7, HEIGHT * 0.9);
-    await page.waitForTimeout(500);
     const phases = {};
     const seen = [await look(tool)];
-    for (const [name, key] of [["in", "w"], ["pan", "d"], ["out", "s"]]) {
+    for (const direction of ["in", "pan", "out"]) {
       await record();
-      for (let step = 0; step < STEPS; step++) {
-        await page.keyboard.down(key);
-        await page.waitForTimeout(it.hold);
-        await page.keyboard.up(key);
-        await page.waitForTimeout(STEP_MS - it.hold);
-      }
+      for (let nth = 0; nth < STEPS; nth++) await TOOLS[tool].step(direction, nth);
       const ended = Date.now();
       const times = await page.evaluate(() => window.__frames.stop());
       const quiet = await until(tool, "quiet", 200);
-      phases[name] = { frame_ms: times, settle_ms: Math.max(0, quiet - ended) };
+      phases[direction] = { frame_ms: times, settle_ms: Math.max(0, quiet - ended) };
       seen.push(await look(tool));
     }
     for (let it = 1; it < seen.length; it++) {
       if (seen[it].picture === seen[it - 1].picture) throw new Error("the view did not move");
     }
-    return { phases, windows: seen.map((it) => it.window) };
+    return { phases, shown_s: seen.map((it) => it.shown) };
   },
 
   async picture({ file }) {
@@ -147,7 +166,6 @@ async function until(tool, state, lasts) {
   for (;;) {
     if (crashed) throw new Error(crashed);
     const { yes, failed, now } = await page.evaluate(
-      // The page evaluates nothing from text (its policy forbids that); a function is passed as code of the driver.
       `(() => { const yes = Boolean((${TOOLS[tool][state]})()); ` +
         `const failed = (${TOOLS[tool].failed ?? (() => undefined)})(); return { yes, failed, now: Date.now() }; })()`,
     );
@@ -184,9 +202,9 @@ async function record() {
 }
 
 async function look(tool) {
-  const window = await page.evaluate(`(${TOOLS[tool].window})()`);
+  const shown = await page.evaluate(TOOLS[tool].shown);
   const picture = createHash("sha1").update(await page.screenshot()).digest("hex");
-  return { window, picture };
+  return { shown, picture };
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
