@@ -69,7 +69,8 @@ const TOOLS = {
       return viewer?._isInitialLoad === false && !viewer._isLoading && viewer._model !== undefined;
     },
     quiet: () => !document.querySelector("iframe").contentDocument.querySelector("tf-trace-viewer")._isLoading,
-    prepare: () => page.evaluate(() => document.querySelector("iframe").contentWindow.focus()),
+    // Its keys go to its frame only after a click; in the mode that it opens with, a click selects nothing.
+    prepare: () => page.mouse.click(POINTER.x, POINTER.y),
     // What it holds, with the lines that it derives; of a large trace a choice by length.
     events: () =>
       document.querySelector("iframe").contentDocument.querySelector("tf-trace-viewer")._loadedTraceEvents.size,
