@@ -50,7 +50,9 @@ const TOOLS = {
     drawn: () => {
       const app = window.app;
       if (app?.trace && !app.isLoadingTrace) window.__loaded ??= Date.now();
-      return window.__loaded !== undefined && app.trace.engine.numRequestsPending === 0 && !window.raf.hasPendingRedraws;
+      return (
+        window.__loaded !== undefined && app.trace.engine.numRequestsPending === 0 && !window.raf.hasPendingRedraws
+      );
     },
     quiet: () => window.app.trace.engine.numRequestsPending === 0 && !window.raf.hasPendingRedraws,
     failed: () => document.querySelector(".pf-modal-dialog")?.innerText,
@@ -204,7 +206,9 @@ async function record() {
 
 async function look(tool) {
   const shown = await page.evaluate(TOOLS[tool].shown);
-  const picture = createHash("sha1").update(await page.screenshot()).digest("hex");
+  const picture = createHash("sha1")
+    .update(await page.screenshot())
+    .digest("hex");
   return { shown, picture };
 }
 

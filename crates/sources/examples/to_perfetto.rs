@@ -61,10 +61,8 @@ fn by_start(trace: &Trace) -> impl Iterator<Item = (TrackId, EventId)> + '_ {
         let inside = trace.tracks[track.row()].events.contains(&row);
         inside.then(|| Reverse((start(event), track, event)))
     };
-    let mut heap: BinaryHeap<Next> = trace
-        .track_ids()
-        .filter_map(|it| next(it, trace.tracks[it.row()].events.start))
-        .collect();
+    let mut heap: BinaryHeap<Next> =
+        trace.track_ids().filter_map(|it| next(it, trace.tracks[it.row()].events.start)).collect();
     std::iter::from_fn(move || {
         let Reverse((_, track, event)) = heap.pop()?;
         heap.extend(next(track, event.0 + 1));
