@@ -212,6 +212,9 @@ async function look(tool) {
   return { shown, picture };
 }
 
+// Whoever started this is gone: so is the browser, even in the middle of a command.
+process.stdin.on("end", () => process.exit(0));
+
 for await (const line of createInterface({ input: process.stdin })) {
   const command = JSON.parse(line);
   let answer;
