@@ -35,6 +35,7 @@ export const ms = (value: number | null | undefined): string =>
 /** One unit for a whole column, chosen by its largest value; digits line up. */
 export function timeColumn(values: (number | null)[]): ColumnText {
   const largest = largestOf(values);
+  if (largest === 0) return { unit: "", text: () => "0" };
   const [unit, scale] = unitOf(largest);
   const decimals = unit === "ps" ? 0 : decimalsOf(largest / scale);
   return { unit, text: (ps) => grouped((ps / scale).toFixed(decimals)) };

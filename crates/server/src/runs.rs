@@ -66,7 +66,24 @@ impl Runs {
                 runs.add(name, other.clone(), State::Unopened);
             }
         }
+        runs.tell_apart();
         Ok(runs)
+    }
+
+    /// Profilers call many runs alike: then the folder that the user named says which it is.
+    fn tell_apart(&mut self) {
+        let names: Vec<String> = self.entries.iter().map(|it| it.name.clone()).collect();
+        for entry in &mut self.entries {
+            let is_shared = names.iter().filter(|it| **it == entry.name).count() > 1;
+            let folder = entry.path.file_name().map(|it| it.to_string_lossy().into_owned());
+            if let (true, Some(entry), Some(folder)) = (is_shared, Arc::get_mut(entry), folder) {
+                entry.name = if entry.name == folder {
+                    entry.path.display().to_string()
+                } else {
+                    format!("{folder} · {}", entry.name)
+                };
+            }
+        }
     }
 
     /// A run that is open already, as the demo's.

@@ -121,9 +121,13 @@ export class GlPainter implements Painter {
   /** Which program is bound. */
   private drawing: "spans" | "quads" | null = null;
 
-  /** Null where the browser has no WebGL2. */
-  static on(canvas: HTMLCanvasElement): GlPainter | null {
+  /**
+   * Null where the browser has no WebGL2, or only one that a processor imitates: a plain canvas
+   * is ten times quicker there.
+   */
+  static on(canvas: HTMLCanvasElement, evenIfSlow: boolean): GlPainter | null {
     const gl = canvas.getContext("webgl2", {
+      failIfMajorPerformanceCaveat: !evenIfSlow,
       alpha: false,
       antialias: false,
       depth: false,

@@ -95,7 +95,7 @@ export class Stage {
     readonly canvas: HTMLCanvasElement,
     source: TileSource,
     readonly timeline: Timeline,
-    withoutGl: boolean,
+    painter: string | undefined,
   ) {
     const bounds = {
       from: timeline.start_ps,
@@ -103,7 +103,8 @@ export class Stage {
     };
     this.view.within(bounds);
     this.goal.within(bounds);
-    this.painter = (withoutGl ? null : GlPainter.on(canvas)) ?? new CanvasPainter(canvas);
+    const gl = painter === "canvas" ? null : GlPainter.on(canvas, painter === "webgl");
+    this.painter = gl ?? new CanvasPainter(canvas);
     this.palette = palette(timeline.kinds);
     this.painter.use(this.palette);
     this.cache = new TileCache(

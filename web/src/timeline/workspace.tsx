@@ -29,7 +29,7 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
   const [lost, setLost] = useState(0);
 
   useEffect(() => {
-    const stage = new Stage(canvas.current!, source, timeline, asked("canvas"));
+    const stage = new Stage(canvas.current!, source, timeline, route.peek().params["painter"]);
     const scroll = scroller.current!;
     model.scrollTo = (top) => {
       scroll.scrollTop = top;

@@ -43,7 +43,7 @@ async function colours(page: Page): Promise<number> {
     .catch(() => picture.length / 500);
 }
 
-test.each(["run=1", "run=1&canvas=1"])("events are drawn (%s)", async (query) => {
+test.each(["run=1", "run=1&painter=canvas", "run=1&painter=webgl"])("events are drawn (%s)", async (query) => {
   const { page, errors } = await timeline(query);
   expect(await colours(page)).toBeGreaterThan(8);
   expect(errors.filter((it) => !it.includes("data:image/png"))).toEqual([]);
