@@ -13,8 +13,8 @@ use rayon::prelude::*;
 
 use crate::{
     ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId, Events, Fact,
-    FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, Process, StrId, Strings, Time,
-    Trace, Track, TrackId, TrackKind,
+    FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, OpKinds, Process, StrId, Strings,
+    Time, Trace, Track, TrackId, TrackKind,
 };
 
 /// A row that a source reserved and could not fill.
@@ -194,7 +194,7 @@ impl TraceBuilder {
     pub fn track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> TrackId {
         let name = self.text(name);
         *self.track_lookup.entry((parent, kind, name)).or_insert_with(|| {
-            self.tracks.push(Track { parent, kind, name, events: 0..0 });
+            self.tracks.push(empty_track(parent, kind, name));
             TrackId((self.tracks.len() - 1) as u32)
         })
     }
@@ -215,7 +215,7 @@ impl TraceBuilder {
     /// Another track even where one of this name exists: two threads may share a name.
     pub fn new_track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> TrackId {
         let name = self.text(name);
-        self.tracks.push(Track { parent, kind, name, events: 0..0 });
+        self.tracks.push(empty_track(parent, kind, name));
         TrackId((self.tracks.len() - 1) as u32)
     }
 
@@ -419,7 +419,10 @@ impl TraceBuilder {
     /// Sorts, nests, classifies and joins.
     pub fn finish(mut self) -> Trace {
         let moved = self.settle_rows();
-        let parent = self.nest();
+        let (parent, over) = self.nest();
+        for (track, over) in self.tracks.iter_mut().zip(over) {
+            track.over = over.map(Time);
+        }
         let edges = join(&self.departs, &self.arrives, &moved);
         self.departs = Vec::new();
         self.arrives = Vec::new();
@@ -459,7 +462,11 @@ impl TraceBuilder {
             processes: self.processes,
             notes: self.notes,
         };
-        trace.events.kind = classify(&trace);
+        let (kind, kinds) = classify(&trace);
+        trace.events.kind = kind;
+        for (track, kinds) in kinds {
+            trace.tracks[track].kinds.insert_all(kinds);
+        }
         mark_steps(&mut trace);
         mark_blits(&mut trace);
         trace
@@ -528,8 +535,9 @@ impl TraceBuilder {
         gather(&mut self.args_at, rows, order);
     }
 
-    /// For each event the row of the innermost one around it on its track, counted from 1.
-    fn nest(&self) -> Vec<u32> {
+    /// For each event the row of the innermost one around it on its track, counted from 1; for
+    /// each track, when all its events were over.
+    fn nest(&self) -> (Vec<u32>, Vec<Option<i64>>) {
         let mut parent = vec![0; self.start.len()];
         let mut runs = Vec::new();
         let mut rest = parent.as_mut_slice();
@@ -540,13 +548,15 @@ impl TraceBuilder {
         }
         let overlaps: Vec<bool> = self.details.iter().map(|it| it.overlaps).collect();
         let any_overlaps = overlaps.contains(&true);
-        runs.into_par_iter().for_each(|(rows, parent)| {
+        let over = runs.into_par_iter().map(|(rows, parent)| {
+            let mut over = None;
             // The later an event began, the earlier it ends: what ends before a later one can
             // hold nothing that this later one does not hold, and is dropped.
             let mut open: Vec<(i64, u32)> = Vec::new();
             for (row, parent) in rows.zip(parent) {
                 let start = self.start[row];
                 let end = start.saturating_add(self.dur[row]);
+                over = over.max(Some(end));
                 let overlaps = any_overlaps && overlaps[self.detail[row] as usize];
                 let holds = !overlaps && end > start;
                 let around = if holds {
@@ -565,9 +575,15 @@ impl TraceBuilder {
                     open.push((end, row as u32));
                 }
             }
+            over
         });
-        parent
+        let over = over.collect();
+        (parent, over)
     }
+}
+
+fn empty_track(parent: Option<TrackId>, kind: TrackKind, name: StrId) -> Track {
+    Track { parent, kind, name, events: 0..0, over: None, kinds: OpKinds::default() }
 }
 
 fn push_key(all: &mut Vec<Keys>, kind: EdgeKind, key: u64, event: EventId) {
@@ -707,8 +723,9 @@ impl Lookup {
     }
 }
 
-/// What each event does: from its name, looked at once, and what its detail adds.
-fn classify(trace: &Trace) -> Vec<OpKind> {
+/// What each event does: from its name, looked at once, and what its detail adds. Then for
+/// pieces of tracks all that was met there.
+fn classify(trace: &Trace) -> (Vec<OpKind>, Vec<(usize, OpKinds)>) {
     let names: Vec<&str> = trace.strings.iter().map(|(_, text)| text).collect();
     let on_host: Vec<OpKind> = names.par_iter().map(|it| OpKind::on_host(it)).collect();
     let on_device: Vec<OpKind> = names.par_iter().map(|it| OpKind::on_device(it)).collect();
@@ -721,7 +738,7 @@ fn classify(trace: &Trace) -> Vec<OpKind> {
     let mut kind = vec![OpKind::User; trace.events.len()];
     let mut runs = Vec::new();
     let mut rest = kind.as_mut_slice();
-    for track in &trace.tracks {
+    for (at, track) in trace.tracks.iter().enumerate() {
         let (mut run, others) = rest.split_at_mut(track.events.len());
         rest = others;
         let mut first = track.rows().start;
@@ -729,12 +746,14 @@ fn classify(trace: &Trace) -> Vec<OpKind> {
         while !run.is_empty() {
             let (piece, more) = run.split_at_mut(run.len().min(1 << 20));
             run = more;
-            runs.push((track.kind, first, piece));
+            runs.push((at, first, piece));
             first += 1 << 20;
         }
     }
     let events = &trace.events;
-    runs.into_par_iter().for_each(|(track, first, kinds)| {
+    let met = runs.into_par_iter().map(|(at, first, kinds)| {
+        let track = trace.tracks[at].kind;
+        let mut met = OpKinds::default();
         for (row, kind) in (first..).zip(kinds) {
             let name = events.name[row].row();
             // Where most events have none, that column was never written to: it is only read,
@@ -749,9 +768,12 @@ fn classify(trace: &Trace) -> Vec<OpKind> {
                     known => known,
                 },
             };
+            met.insert(*kind);
         }
+        (at, met)
     });
-    kind
+    let met = met.collect();
+    (kind, met)
 }
 
 /// A host event whose name says nothing, but whose detail does.
@@ -793,9 +815,11 @@ fn of_hlo_category(category: &str) -> Option<OpKind> {
 /// An otherwise unknown event that carries a step's number brackets a step.
 fn mark_steps(trace: &mut Trace) {
     for number in &trace.numbers {
-        let kind = &mut trace.events.kind[number.event.row()];
-        if number.key == NumberKey::Step && *kind == OpKind::User {
-            *kind = OpKind::Step;
+        let row = number.event.row();
+        if number.key == NumberKey::Step && trace.events.kind[row] == OpKind::User {
+            let track = trace.track_of(number.event);
+            trace.events.kind[row] = OpKind::Step;
+            trace.tracks[track.row()].kinds.insert(OpKind::Step);
         }
     }
 }
@@ -825,7 +849,9 @@ fn mark_blits(trace: &mut Trace) {
         } else {
             continue;
         };
+        let track = trace.track_of(to);
         trace.events.kind[to.row()] = kind;
+        trace.tracks[track.row()].kinds.insert(kind);
     }
 }
 

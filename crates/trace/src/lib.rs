@@ -18,7 +18,7 @@ pub mod testing;
 mod time;
 
 pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
-pub use op::{OpFamily, OpKind, OpName};
+pub use op::{OpFamily, OpKind, OpKinds, OpName};
 pub use process::{Frame, Place, Process, StackSample, Stacks, StepCount, Window};
 pub use time::{Dur, Time};
 
@@ -130,6 +130,11 @@ pub struct Track {
     pub name: StrId,
     /// Its events: one run of rows.
     pub events: Range<u32>,
+    /// When the last of them to end was over.
+    pub over: Option<Time>,
+    /// The kinds they are of, and perhaps some more: who looks for a rare one need not look at
+    /// every event.
+    pub kinds: OpKinds,
 }
 
 impl Track {
@@ -474,6 +479,13 @@ impl Trace {
 
     pub fn tracks_of(&self, kind: TrackKind) -> impl Iterator<Item = TrackId> + '_ {
         self.track_ids().filter(move |it| self.tracks[it.row()].kind == kind)
+    }
+
+    /// A track's events of one kind.
+    pub fn rows_of(&self, track: TrackId, kind: OpKind) -> impl Iterator<Item = usize> + '_ {
+        let track = &self.tracks[track.row()];
+        let rows = if track.kinds.contains(kind) { track.rows() } else { 0..0 };
+        rows.filter(move |&it| self.events.kind[it] == kind)
     }
 
     /// The track an event is on.
