@@ -12,9 +12,9 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use rayon::prelude::*;
 
 use crate::{
-    ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId, Events, Fact,
-    FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, OpKinds, Process, StrId, Strings,
-    Time, Trace, Track, TrackId, TrackKind,
+    ArgRun, ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId,
+    Events, Fact, FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, OpKinds, Process,
+    StrId, Strings, Time, Trace, Track, TrackId, TrackKind,
 };
 
 /// A row that a source reserved and could not fill.
@@ -36,9 +36,7 @@ pub struct TraceBuilder {
     start: Vec<i64>,
     dur: Vec<i64>,
     detail: Vec<u32>,
-    args_at: Vec<u32>,
-    /// By track, where it was said.
-    args_from: Vec<u64>,
+    args: Vec<ArgRun>,
     details: Vec<Detail>,
     departs: Vec<Keys>,
     arrives: Vec<Keys>,
@@ -130,8 +128,6 @@ pub struct ColumnsMut<'a> {
     pub dur: &'a mut [i64],
     /// [`DetailId`]s.
     pub detail: &'a mut [u32],
-    /// Bytes from where [`TraceBuilder::args_from`] says, or [`Args::NONE`].
-    pub args: &'a mut [u32],
 }
 
 impl<'a> ColumnsMut<'a> {
@@ -142,22 +138,15 @@ impl<'a> ColumnsMut<'a> {
         let (start, start_rest) = self.start.split_at_mut(n);
         let (dur, dur_rest) = self.dur.split_at_mut(n);
         let (detail, detail_rest) = self.detail.split_at_mut(n);
-        let (args, args_rest) = self.args.split_at_mut(n);
         (
-            ColumnsMut { name, start, dur, detail, args },
-            ColumnsMut {
-                name: name_rest,
-                start: start_rest,
-                dur: dur_rest,
-                detail: detail_rest,
-                args: args_rest,
-            },
+            ColumnsMut { name, start, dur, detail },
+            ColumnsMut { name: name_rest, start: start_rest, dur: dur_rest, detail: detail_rest },
         )
     }
 
-    /// Gives up the rows from `from` on: they were reserved for events that could not be read.
-    pub fn give_up(&mut self, from: usize) {
-        if let Some(rows) = self.name.get_mut(from..) {
+    /// Gives up rows: they were reserved for events that could not be read.
+    pub fn give_up(&mut self, rows: Range<usize>) {
+        if let Some(rows) = self.name.get_mut(rows) {
             rows.fill(DEAD);
         }
     }
@@ -270,13 +259,11 @@ impl TraceBuilder {
             self.start = vec![0; to];
             self.dur = vec![0; to];
             self.detail = vec![0; to];
-            self.args_at = vec![0; to];
         } else {
             self.name.resize(to, 0);
             self.start.resize(to, 0);
             self.dur.resize(to, 0);
             self.detail.resize(to, 0);
-            self.args_at.resize(to, 0);
         }
         let mut at = from as u32;
         for &(track, n) in runs {
@@ -299,8 +286,7 @@ impl TraceBuilder {
             name: &mut self.name[rows.clone()],
             start: &mut self.start[rows.clone()],
             dur: &mut self.dur[rows.clone()],
-            detail: &mut self.detail[rows.clone()],
-            args: &mut self.args_at[rows],
+            detail: &mut self.detail[rows],
         }
     }
 
@@ -371,12 +357,9 @@ impl TraceBuilder {
         self.blobs.push(blob);
     }
 
-    /// Where the arguments of a track's events are counted from, by [`Args::place`].
-    pub fn args_from(&mut self, track: TrackId, place: u64) {
-        if self.args_from.len() <= track.row() {
-            self.args_from.resize(track.row() + 1, 0);
-        }
-        self.args_from[track.row()] = place;
+    /// Says where the arguments of reserved rows lie.
+    pub fn args(&mut self, run: ArgRun) {
+        self.args.push(run);
     }
 
     /// Takes the bytes that arguments stay in; answers their number for [`Args::place`].
@@ -418,7 +401,7 @@ impl TraceBuilder {
 
     /// Sorts, nests, classifies and joins.
     pub fn finish(mut self) -> Trace {
-        let moved = self.settle_rows();
+        let (moved, read_as) = self.settle_rows();
         let (parent, over) = self.nest();
         for (track, over) in self.tracks.iter_mut().zip(over) {
             track.over = over.map(Time);
@@ -435,9 +418,7 @@ impl TraceBuilder {
         let mut counters = self.counters;
         counters.sort_by_key(|it| (it.track, it.time));
         self.notes.sort_by_key(|it| it.kind);
-        self.args_from.resize(self.tracks.len(), 0);
-        let args_from =
-            self.tracks.iter().zip(self.args_from).map(|it| (it.0.events.end, it.1)).collect();
+        self.args.sort_by_key(|it| it.rows.start);
         let mut trace = Trace {
             origin_unix_ns: self.origin_unix_ns,
             window: self.window,
@@ -458,7 +439,7 @@ impl TraceBuilder {
             counters,
             facts: self.facts,
             blobs: self.blobs,
-            args: Args { at: self.args_at, from: args_from, sources: self.sources },
+            args: Args { runs: self.args, read_as, sources: self.sources },
             processes: self.processes,
             notes: self.notes,
         };
@@ -472,8 +453,9 @@ impl TraceBuilder {
         trace
     }
 
-    /// Brings rows into the order of tracks and time, and drops those given up.
-    fn settle_rows(&mut self) -> Moved {
+    /// Brings rows into the order of tracks and time, and drops those given up. Answers where rows
+    /// went, and which ones came.
+    fn settle_rows(&mut self) -> (Moved, Vec<MovedRun>) {
         let in_order = self.segments.windows(2).all(|it| it[0].0 < it[1].0);
         // The largest number there is: the largest of many is found faster than the first.
         let dead = self.name.par_chunks(1 << 16).any(|it| it.iter().max() == Some(&DEAD));
@@ -482,18 +464,20 @@ impl TraceBuilder {
                 self.tracks[track.row()].events = rows.clone();
             }
             let (start, dur) = (&self.start, &self.dur);
-            let mut moved: Vec<(Range<u32>, Vec<u32>)> = self
+            let came: Vec<MovedRun> = self
                 .segments
                 .par_iter()
                 .filter(|(_, rows)| !is_sorted(start, dur, rows.start as usize..rows.end as usize))
                 .map(|(_, rows)| (rows.clone(), sorted_rows(start, dur, rows.clone().collect())))
                 .collect();
-            for (rows, order) in &mut moved {
+            let went =
+                |(rows, order): &MovedRun| (rows.clone(), inverse(rows.start, rows.len(), order));
+            let moved = came.iter().map(went).collect();
+            for (rows, order) in &came {
                 self.gather(rows.clone(), order);
-                *order = inverse(rows.start, rows.len(), order);
             }
             self.set_empty_ranges();
-            return Moved(moved);
+            return (Moved(moved), came);
         }
 
         let mut by_track: Vec<Vec<u32>> = vec![Vec::new(); self.tracks.len()];
@@ -512,7 +496,8 @@ impl TraceBuilder {
         let order = by_track.concat();
         let n = self.name.len() as u32;
         self.gather(0..n, &order);
-        Moved(vec![(0..n, inverse(0, n as usize, &order))])
+        let moved = Moved(vec![(0..n, inverse(0, n as usize, &order))]);
+        (moved, vec![(0..order.len() as u32, order)])
     }
 
     /// An empty track begins where the one before it ends, so that rows and tracks stay in step.
@@ -531,8 +516,7 @@ impl TraceBuilder {
         gather(&mut self.name, rows.clone(), order);
         gather(&mut self.start, rows.clone(), order);
         gather(&mut self.dur, rows.clone(), order);
-        gather(&mut self.detail, rows.clone(), order);
-        gather(&mut self.args_at, rows, order);
+        gather(&mut self.detail, rows, order);
     }
 
     /// For each event the row of the innermost one around it on its track, counted from 1; for
@@ -597,9 +581,12 @@ fn push_key(all: &mut Vec<Keys>, kind: EdgeKind, key: u64, event: EventId) {
     all[place].batch.push(key, event.0);
 }
 
+/// Rows that changed places among themselves, and for each another row.
+pub(crate) type MovedRun = (Range<u32>, Vec<u32>);
+
 /// Where rows went; those not mentioned stayed.
 #[derive(Debug)]
-struct Moved(Vec<(Range<u32>, Vec<u32>)>);
+struct Moved(Vec<MovedRun>);
 
 impl Moved {
     fn now(&self, row: u32) -> Option<u32> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use hashbrown::HashTable;
-use trace::{Args, ColumnsMut, KeyBatch, NoteKind, NumberKey};
+use trace::{ArgRun, ColumnsMut, KeyBatch, NoteKind, NumberKey};
 
 use super::meta::{Lift, PlaneMeta, Special};
 use crate::wire::{Fields, short_field, tiny_field, varint, word};
@@ -16,8 +16,6 @@ pub struct Chunk {
     pub first_row: u32,
     /// Of the line, in picoseconds of the trace.
     pub start: i64,
-    /// Where the places of arguments are counted from.
-    pub args_from: usize,
     pub on_host: bool,
     pub plane: usize,
 }
@@ -35,6 +33,8 @@ pub struct Decoded {
     pub numbers: Vec<(u32, NumberKey, i64)>,
     /// Place and time of allocators' records.
     pub allocations: Vec<(usize, i64)>,
+    /// Places of every [`ArgRun::EVERY`]th event, from the start of the chunk.
+    pub arg_marks: Vec<u32>,
     /// Kind, how many, place of the first.
     pub damage: Vec<(NoteKind, u64, usize)>,
 }
@@ -133,15 +133,17 @@ impl Event {
 
 pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMut<'_>) -> Decoded {
     let correlations = KeyBatch::with_room(chunk.n_events);
-    let mut out = Decoded { correlations, ..Decoded::default() };
+    let arg_marks = Vec::with_capacity(chunk.n_events.div_ceil(ArgRun::EVERY));
+    let mut out = Decoded { correlations, arg_marks, ..Decoded::default() };
     let mut seen = Seen::default();
     let mut tails = vec![Tail::default(); TAILS];
     let mut event = Event::default();
-    let mut row = 0;
+    // Every event has one, also those that cannot be read.
+    let mut next_row = 0;
     // Everything behind the chunk is out of reach, so that no length can lead there.
     let bytes = &bytes[..chunk.bytes.end];
     let mut at = chunk.bytes.start;
-    while at < bytes.len() && row < rows.name.len() {
+    while at < bytes.len() && next_row < rows.name.len() {
         let (tag_len, len, len_len) = match tiny_field(bytes, at, super::EVENT_TAG) {
             Some((len, both)) => (1, u64::from(len), both - 1),
             None => {
@@ -163,11 +165,17 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         let body = place + len_len;
         let Some(end) = body.checked_add(len as usize).filter(|&it| it <= bytes.len()) else { break };
         at = end;
+        let row = next_row;
+        next_row += 1;
+        if row % ArgRun::EVERY == 0 {
+            out.arg_marks.push((place - chunk.bytes.start) as u32);
+        }
         event.clear();
         if !read_usual_event(bytes, body, end, meta, &mut tails, &mut event) {
             event.clear();
             if read_event(bytes, body, end, meta, &mut event).is_none() {
                 out.note(NoteKind::Malformed, place);
+                rows.give_up(row..next_row);
                 continue;
             }
         }
@@ -175,6 +183,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         let start = chunk.start.checked_add(event.offset);
         let Some(start) = start.filter(|&it| is_sane(it) && event.dur < LONGEST_PS) else {
             out.note(NoteKind::BadTimestamp, place);
+            rows.give_up(row..next_row);
             continue;
         };
         let mut dur = event.dur;
@@ -197,13 +206,10 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         rows.name[row] = name;
         rows.start[row] = start;
         rows.dur[row] = dur;
-        rows.args[row] = u32::try_from(place - chunk.args_from).unwrap_or(Args::NONE);
         if hash != 0 {
             rows.detail[row] = seen.number(hash, place, &mut out.details);
         }
         let id = chunk.first_row + row as u32;
-        row += 1;
-
         if event.has != 0 {
             out.keep(id, &event);
         }
@@ -219,7 +225,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
             }
         }
     }
-    rows.give_up(row);
+    rows.give_up(next_row..rows.name.len());
     out
 }
 
