@@ -246,14 +246,10 @@ impl<'a> Reader<'a> {
 
     fn find_roots(&mut self, track: TrackId, roots: &mut Vec<Root>) {
         let trace = self.trace;
-        let rows = trace.tracks[track.row()].rows();
-        if !trace.events.kind[rows.clone()].contains(&OpKind::Compile) {
-            return;
-        }
         let compiling = calls_that_compile(trace, track);
         let mut until = i64::MIN;
-        for row in rows {
-            if trace.events.kind[row] != OpKind::Compile || trace.events.start[row].0 < until {
+        for row in trace.rows_of(track, OpKind::Compile) {
+            if trace.events.start[row].0 < until {
                 continue;
             }
             let (mut event, mut is_other) = (EventId(row as u32), false);

@@ -1,9 +1,8 @@
 //! Adds up copies to, from, within and between devices, and the filling of their memory.
 
-use hashbrown::HashMap;
-use rayon::prelude::*;
 use trace::{OpKind, StrId, Trace, TrackId, TrackKind};
 
+use crate::stream_sum::{StreamSum, StreamSums};
 use crate::{Analysis, Tables};
 
 table! {
@@ -31,16 +30,11 @@ table! {
 impl Analysis for Copy {
     fn run(tables: &Tables) -> Vec<Copy> {
         let trace = tables.trace();
-        let streams: Vec<(TrackId, TrackId)> = trace
-            .tracks_of(TrackKind::Stream)
-            .filter_map(|it| Some((trace.ancestor(it, TrackKind::Device)?, it)))
-            .collect();
-        let on_streams: Vec<Vec<(Key, Sum)>> =
-            streams.par_iter().map(|it| on_stream(trace, it.1)).collect();
-
         let mut all: Vec<((TrackId, Key), Sum)> = Vec::new();
-        for (&(device, _), sums) in streams.iter().zip(on_streams) {
-            all.extend(sums.into_iter().map(|(key, sum)| ((device, key), sum)));
+        for (stream, sums) in tables.model::<StreamSums>().iter() {
+            let Some(device) = trace.ancestor(stream, TrackKind::Device) else { continue };
+            let copies = sums.iter().filter_map(|it| copies(trace, it));
+            all.extend(copies.map(|(key, sum)| ((device, key), sum)));
         }
         all.sort_by_key(|it| it.0);
         all.dedup_by(|next, kept| {
@@ -99,24 +93,15 @@ impl Sum {
     }
 }
 
-fn on_stream(trace: &Trace, track: TrackId) -> Vec<(Key, Sum)> {
-    let events = &trace.events;
-    let mut sums: HashMap<Key, Sum> = HashMap::new();
-    for row in trace.tracks[track.row()].rows() {
-        let kind = events.kind[row];
-        let Some(direction) = DIRECTIONS.iter().position(|it| it.1 == kind) else { continue };
-        let detail = &trace.details[events.detail[row].row()];
-        let dur = events.dur[row].0;
-        let sized = match detail.copy_bytes.and_then(|it| i64::try_from(it).ok()) {
-            Some(bytes) => (1, bytes, dur),
-            None => (0, 0, 0),
-        };
-        let sum = sums.entry((direction, detail.copy_memory)).or_default();
-        sum.add(&Sum { count: 1, total: dur, sized });
-    }
-    let mut sums: Vec<(Key, Sum)> = sums.into_iter().collect();
-    sums.sort_unstable_by_key(|it| it.0);
-    sums
+/// Of a stream's sums those that are copies.
+fn copies(trace: &Trace, sum: &StreamSum) -> Option<(Key, Sum)> {
+    let direction = DIRECTIONS.iter().position(|it| it.1 == sum.kind)?;
+    let detail = &trace.details[sum.detail.row()];
+    let sized = match detail.copy_bytes.and_then(|it| i64::try_from(it).ok()) {
+        Some(bytes) => (sum.count, bytes.saturating_mul(sum.count), sum.total_ps),
+        None => (0, 0, 0),
+    };
+    Some(((direction, detail.copy_memory), Sum { count: sum.count, total: sum.total_ps, sized }))
 }
 
 #[cfg(test)]

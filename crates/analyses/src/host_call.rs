@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
 use trace::{EventId, OpKind, StrId, Trace, TrackId};
 
 use crate::step::Counted;
@@ -46,7 +45,8 @@ impl Analysis for HostCall {
         let Some(counted) = Counted::of(tables) else { return Vec::new() };
         let Some(thread) = counted.thread(trace) else { return Vec::new() };
         let n = counted.n;
-        let mut calls = Calls { trace, ids: BTreeMap::new(), rows: Vec::new(), names: HashMap::new() };
+        let names = vec![None; trace.strings.len()];
+        let mut calls = Calls { trace, ids: BTreeMap::new(), rows: Vec::new(), names };
         calls.walk(thread, counted.window);
         let mut rows: Vec<HostCall> = calls
             .rows
@@ -134,8 +134,21 @@ struct Calls<'a> {
     trace: &'a Trace,
     ids: BTreeMap<(&'static str, String), usize>,
     rows: Vec<Sum>,
-    /// What an inner event's name says of the call around it.
-    names: HashMap<StrId, Option<usize>>,
+    /// By name; looked at once, since a thread repeats a few names a million times.
+    names: Vec<Option<Name>>,
+}
+
+/// What an event's name says of the call that it is, or that it is part of.
+#[derive(Debug, Clone, Copy)]
+struct Name {
+    /// What is called.
+    says: Option<usize>,
+    /// What a call is counted under of which nothing says more; made when one is met.
+    otherwise: Option<usize>,
+    /// The run of a single op's kernel.
+    runs_kernel: bool,
+    /// Giving a tensor back is no call worth a row.
+    gives_back: bool,
 }
 
 struct Sum {
@@ -180,13 +193,9 @@ impl Calls<'_> {
             }
             let end = trace.events.end(EventId(row as u32)).0;
             if let Some(call) = open.as_mut().filter(|it| start < it.end) {
-                let name = trace.events.name[row];
-                let said = match self.names.get(&name) {
-                    Some(&it) => it,
-                    None => self.learn(name),
-                };
-                call.label = call.label.or(said);
-                if trace.name(EventId(row as u32)).starts_with("KernelAndDevice") {
+                let name = self.name(trace.events.name[row]);
+                call.label = call.label.or(name.says);
+                if name.runs_kernel {
                     call.work += end - start;
                 }
                 continue;
@@ -194,14 +203,13 @@ impl Calls<'_> {
             if let Some(call) = open.take() {
                 last = Some(self.close(&call, last));
             }
+            let name = self.name(trace.events.name[row]);
             let label = match kind {
-                OpKind::InputWait => Some(self.id("other", "next batch".to_owned())),
-                _ => self.learn(trace.events.name[row]),
+                OpKind::InputWait => Some(self.id("other", "next batch")),
+                _ => name.says,
             };
-            // Giving a tensor back, or seeing that nobody holds it, is no call worth a row.
-            if label.is_none() && end - start < WORTH_A_ROW_PS
-                || trace.name(EventId(row as u32)) == "TFE_DeleteTensorHandle"
-            {
+            // Nor is seeing that nobody holds a tensor.
+            if label.is_none() && end - start < WORTH_A_ROW_PS || name.gives_back {
                 continue;
             }
             open = Some(Call { row, end, label, work: 0 });
@@ -217,13 +225,7 @@ impl Calls<'_> {
         let event = EventId(call.row as u32);
         let at = match call.label {
             Some(it) => it,
-            None => {
-                let text = trace.name(event).to_owned();
-                // Making a tensor of a Python value is reached like an op.
-                let makes = ["convert_to_tensor", "tf.constant", "TFE_"];
-                let kind = if makes.iter().any(|it| text.starts_with(it)) { "op" } else { "other" };
-                self.id(kind, text)
-            }
+            None => self.otherwise(trace.events.name[call.row]),
         };
         let start = trace.events.start[call.row].0;
         if let Some((before, end)) = last {
@@ -245,32 +247,57 @@ impl Calls<'_> {
         (at, call.end)
     }
 
-    /// What a name says of the call it is part of.
-    fn learn(&mut self, name: StrId) -> Option<usize> {
-        if let Some(&known) = self.names.get(&name) {
-            return known;
+    fn name(&mut self, id: StrId) -> Name {
+        match self.names[id.row()] {
+            Some(known) => known,
+            None => self.learn(id),
         }
-        let text = self.trace.text(name);
-        let said = if let Some(callee) = text.strip_prefix("EagerLocalExecute: ") {
+    }
+
+    #[cold]
+    fn learn(&mut self, id: StrId) -> Name {
+        let text = self.trace.text(id);
+        let says = if let Some(callee) = text.strip_prefix("EagerLocalExecute: ") {
             match plain_function(callee) {
-                Some(function) => Some(self.id("function", function.to_owned())),
-                None if callee == "IteratorGetNext" => Some(self.id("other", "next batch".to_owned())),
-                None => Some(self.id("op", callee.to_owned())),
+                Some(function) => Some(self.id("function", function)),
+                None if callee == "IteratorGetNext" => Some(self.id("other", "next batch")),
+                None => Some(self.id("op", callee)),
             }
         } else {
             let function = text.strip_prefix("PjitFunction(").and_then(|it| it.strip_suffix(')'));
-            function.map(|it| self.id("function", it.to_owned()))
+            function.map(|it| self.id("function", it))
         };
-        self.names.insert(name, said);
-        said
+        let name = Name {
+            says,
+            otherwise: None,
+            runs_kernel: text.starts_with("KernelAndDevice"),
+            gives_back: text == "TFE_DeleteTensorHandle",
+        };
+        self.names[id.row()] = Some(name);
+        name
     }
 
-    fn id(&mut self, kind: &'static str, label: String) -> usize {
+    /// What a call of this name is counted under where nothing inside says more.
+    fn otherwise(&mut self, id: StrId) -> usize {
+        let name = self.name(id);
+        if let Some(known) = name.otherwise {
+            return known;
+        }
+        let text = self.trace.text(id);
+        // Making a tensor of a Python value is reached like an op.
+        let makes = ["convert_to_tensor", "tf.constant", "TFE_"];
+        let kind = if makes.iter().any(|it| text.starts_with(it)) { "op" } else { "other" };
+        let otherwise = self.id(kind, text);
+        self.names[id.row()] = Some(Name { otherwise: Some(otherwise), ..name });
+        otherwise
+    }
+
+    fn id(&mut self, kind: &'static str, label: &str) -> usize {
         let next = self.rows.len();
-        let at = *self.ids.entry((kind, label.clone())).or_insert(next);
+        let at = *self.ids.entry((kind, label.to_owned())).or_insert(next);
         if at == next {
             self.rows.push(Sum {
-                label,
+                label: label.to_owned(),
                 kind,
                 count: 0,
                 total: 0,

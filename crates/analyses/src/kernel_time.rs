@@ -7,12 +7,12 @@
 mod occupancy;
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
 use trace::{
     Detail, EventId, FactValue, KernelShape, OpKind, StrId, Trace, TrackId, TrackKind,
 };
 
 use self::occupancy::occupancy;
+use crate::stream_sum::{StreamSum, StreamSums};
 use crate::{Analysis, Tables};
 
 table! {
@@ -59,26 +59,27 @@ table! {
 impl Analysis for KernelTime {
     fn run(tables: &Tables) -> Vec<KernelTime> {
         let trace = tables.trace();
-        let streams: Vec<(TrackId, TrackId)> = trace
-            .tracks_of(TrackKind::Stream)
-            .filter_map(|it| Some((it, trace.ancestor(it, TrackKind::Device)?)))
-            .filter(|it| !trace.track_name(it.1).contains("TPU"))
-            .collect();
-        let has_shape: Vec<bool> = trace.details.iter().map(|it| it.kernel.is_some()).collect();
-        let on_streams: Vec<Vec<((StrId, u32), Sum)>> =
-            streams.par_iter().map(|it| on_stream(trace, &has_shape, it.0)).collect();
-
+        let sums = tables.model::<StreamSums>();
+        let of_gpus = sums.iter().filter_map(|(stream, sums)| {
+            let device = trace.ancestor(stream, TrackKind::Device)?;
+            (!trace.track_name(device).contains("TPU")).then_some((device, sums))
+        });
         let mut index: HashMap<Key<'_>, usize> = HashMap::new();
         let mut all: Vec<(Key<'_>, Sum)> = Vec::new();
-        for ((_, device), sums) in streams.iter().zip(&on_streams) {
-            let capability = capability(trace, *device);
-            for &((name, detail), sum) in sums {
-                let key = Key::new(trace, name, detail, capability);
+        for (device, sums) in of_gpus {
+            let capability = capability(trace, device);
+            for sum in sums {
+                let detail = &trace.details[sum.detail.row()];
+                let is_kernel = matches!(sum.kind, OpKind::Kernel | OpKind::Collective);
+                if !is_kernel && detail.kernel.is_none() {
+                    continue;
+                }
+                let key = Key::new(trace, sum.name, detail, capability);
                 let at = *index.entry(key).or_insert_with(|| {
                     all.push((key, Sum::NONE));
                     all.len() - 1
                 });
-                all[at].1.add(&sum);
+                all[at].1.add(sum);
             }
         }
         all.sort_by(|a, b| (b.1.total, &a.0).cmp(&(a.1.total, &b.0)));
@@ -124,30 +125,12 @@ struct Sum {
 impl Sum {
     const NONE: Sum = Sum { count: 0, total: 0, min: i64::MAX, max: 0 };
 
-    fn add(&mut self, other: &Sum) {
+    fn add(&mut self, other: &StreamSum) {
         self.count += other.count;
-        self.total = self.total.saturating_add(other.total);
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
+        self.total = self.total.saturating_add(other.total_ps);
+        self.min = self.min.min(other.min_ps);
+        self.max = self.max.max(other.max_ps);
     }
-}
-
-/// Kernels of a stream by name and detail.
-fn on_stream(trace: &Trace, has_shape: &[bool], track: TrackId) -> Vec<((StrId, u32), Sum)> {
-    let events = &trace.events;
-    let mut sums: HashMap<(StrId, u32), Sum> = HashMap::new();
-    for row in trace.tracks[track.row()].rows() {
-        let detail = events.detail[row];
-        let is_kernel = matches!(events.kind[row], OpKind::Kernel | OpKind::Collective);
-        if is_kernel || has_shape[detail.row()] {
-            let dur = events.dur[row].0;
-            let one = Sum { count: 1, total: dur, min: dur, max: dur };
-            sums.entry((events.name[row], detail.0)).or_insert(Sum::NONE).add(&one);
-        }
-    }
-    let mut sums: Vec<((StrId, u32), Sum)> = sums.into_iter().collect();
-    sums.sort_unstable_by_key(|it| it.0);
-    sums
 }
 
 /// What makes rows differ.
@@ -163,10 +146,9 @@ impl<'a> Key<'a> {
     fn new(
         trace: &'a Trace,
         name: StrId,
-        detail: u32,
+        detail: &'a Detail,
         capability: Option<(i64, i64)>,
     ) -> Key<'a> {
-        let detail = &trace.details[detail as usize];
         let op = op_in(trace, detail);
         Key { name: trace.text(name), op, shape: detail.kernel.map(plausible), capability }
     }

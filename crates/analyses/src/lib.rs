@@ -5,6 +5,7 @@
 
 pub mod replay;
 pub mod span;
+pub mod stream_sum;
 
 use std::any::{Any, TypeId};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -272,7 +273,7 @@ mod tests {
             .map(|it| it.unwrap().path())
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
-            .filter(|it| !["lib", "replay", "span", "testing"].contains(&it.as_str()))
+            .filter(|it| !["lib", "replay", "span", "stream_sum", "testing"].contains(&it.as_str()))
             .collect();
         files.sort();
         let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();

@@ -165,8 +165,7 @@ impl Model for Moves {
         let mut rows: Vec<(u32, TrackId)> = Vec::new();
         for track in trace.track_ids() {
             let host = trace.ancestor(track, TrackKind::Host).unwrap_or(track);
-            let events = trace.tracks[track.row()].rows();
-            let memory = events.filter(|&it| trace.events.kind[it] == OpKind::Memory);
+            let memory = trace.rows_of(track, OpKind::Memory);
             rows.extend(memory.map(|it| (it as u32, host)));
         }
         let n_all = rows.len();

@@ -14,9 +14,10 @@ mod rows;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
-use trace::{Detail, EdgeKind, EventId, OpKind, OpName, StrId, Trace, TrackId, TrackKind};
+use trace::{Detail, DetailId, EdgeKind, EventId, OpKind, OpName, StrId, Trace, TrackId, TrackKind};
 
 use self::rows::Rows;
+use crate::stream_sum::{StreamSum, StreamSums};
 use crate::{Analysis, Tables};
 
 table! {
@@ -68,13 +69,22 @@ impl Analysis for OpTime {
     fn run(tables: &Tables) -> Vec<OpTime> {
         let trace = tables.trace();
         let names = Names::of(trace);
-        let tracks = |kind| trace.tracks_of(kind).collect::<Vec<TrackId>>();
-        let (threads, streams) = (tracks(TrackKind::Thread), tracks(TrackKind::Stream));
+        let threads: Vec<TrackId> = trace.tracks_of(TrackKind::Thread).collect();
+        let streams = tables.model::<StreamSums>();
+        let streams: Vec<(TrackId, &[StreamSum])> = streams.iter().collect();
         let on_host: Vec<Sums> =
             threads.par_iter().map(|&it| on_thread(trace, &names, it)).collect();
         let has_ops = on_host.iter().any(|it| !it.of.is_empty());
-        let on_device: Vec<(Sums, Sums)> =
-            streams.par_iter().map(|&it| on_stream(trace, &names, it, has_ops)).collect();
+        let on_device: Vec<(Sums, Sums)> = streams
+            .par_iter()
+            .map(|&(track, sums)| {
+                let started = match has_ops {
+                    true => started_from(trace, &names, track, sums),
+                    false => Sums::default(),
+                };
+                (on_stream(trace, &names, track, sums), started)
+            })
+            .collect();
         let has_device = on_device.iter().any(|it| !it.0.of.is_empty());
 
         let mut rows = Rows::new(trace);
@@ -151,6 +161,13 @@ impl Names {
             compiled: trace.details.iter().map(|it| it.hlo_op.is_some()).collect(),
             has_op: trace.details.iter().map(|it| op_of(trace, it).is_some()).collect(),
             nests: trace.details.iter().map(|it| it.hlo_category.is_some()).collect(),
+        }
+    }
+
+    fn on_device(&self, name: StrId, detail: DetailId) -> What {
+        match self.has_op[detail.row()] || self.compiled[detail.row()] {
+            true => What::Detailed(detail.0),
+            false => What::Kernel(name, detail.0),
         }
     }
 }
@@ -334,28 +351,47 @@ fn on_thread(trace: &Trace, names: &Names, track: TrackId) -> Sums {
     nest.finish()
 }
 
-/// The ops of a stream; then the host ops that started work of which no op is known.
-fn on_stream(trace: &Trace, names: &Names, track: TrackId, has_ops: bool) -> (Sums, Sums) {
+/// The ops of a stream.
+fn on_stream(trace: &Trace, names: &Names, track: TrackId, sums: &[StreamSum]) -> Sums {
+    if !sums.iter().any(|it| names.nests[it.detail.row()]) {
+        let mut all = Sums::default();
+        for it in sums {
+            let what = names.on_device(it.name, it.detail);
+            all.of.entry(what).or_insert(Sum::NONE).add(&Sum {
+                count: it.count,
+                total: it.total_ps,
+                own: it.total_ps,
+                min: it.min_ps,
+                max: it.max_ps,
+                ran: NOT_KNOWN,
+            });
+        }
+        return all;
+    }
     let events = &trace.events;
     let mut nest = Nest::default();
-    let mut started = Sums::default();
-    let rows = trace.tracks[track.row()].rows();
-    let mut edge = trace.edges.to.partition_point(|it| it.row() < rows.start);
-    for row in rows {
+    for row in trace.tracks[track.row()].rows() {
         let (start, dur) = (events.start[row].0, events.dur[row].0);
-        let detail = events.detail[row].row();
-        let has_op = names.has_op[detail];
-        let what = if has_op || names.compiled[detail] {
-            What::Detailed(detail as u32)
-        } else {
-            What::Kernel(events.name[row], detail as u32)
-        };
-        if names.nests[detail] {
+        let what = names.on_device(events.name[row], events.detail[row]);
+        if names.nests[events.detail[row].row()] {
             nest.push(trace, what, start, dur, NOT_KNOWN);
         } else {
             nest.sums.add(what, dur, dur, NOT_KNOWN);
         }
-        if has_op || !has_ops {
+    }
+    nest.finish()
+}
+
+/// The host ops that started a stream's work of which no op is known.
+fn started_from(trace: &Trace, names: &Names, track: TrackId, sums: &[StreamSum]) -> Sums {
+    let mut started = Sums::default();
+    if sums.iter().all(|it| names.has_op[it.detail.row()]) {
+        return started;
+    }
+    let rows = trace.tracks[track.row()].rows();
+    let mut edge = trace.edges.to.partition_point(|it| it.row() < rows.start);
+    for row in rows {
+        if names.has_op[trace.events.detail[row].row()] {
             continue;
         }
         let to = |edge: usize| trace.edges.to.get(edge).map(|it| it.row());
@@ -366,10 +402,11 @@ fn on_stream(trace: &Trace, names: &Names, track: TrackId, has_ops: bool) -> (Su
             .take_while(|&it| to(it) == Some(row))
             .find(|&it| trace.edges.kind[it] == EdgeKind::Launch);
         if let Some(op) = launch.and_then(|it| op_around(trace, names, trace.edges.from[it])) {
+            let dur = trace.events.dur[row].0;
             started.add(op, dur, dur, NOT_KNOWN);
         }
     }
-    (nest.finish(), started)
+    started
 }
 
 /// Python's own limit; what nests deeper is nonsense, and would be climbed for every kernel.

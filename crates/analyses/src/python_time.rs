@@ -52,7 +52,7 @@ impl Analysis for PythonTime {
         let Some(thread) = counted.thread(trace) else { return Vec::new() };
         let window = counted.window;
         let track = &trace.tracks[thread.row()];
-        if !trace.events.kind[track.rows()].contains(&OpKind::Python) {
+        if !track.kinds.contains(OpKind::Python) {
             return Vec::new();
         }
         let mut sums: BTreeMap<StrId, Sum> = BTreeMap::new();

@@ -90,8 +90,9 @@ pub fn frameworks(trace: &Trace) -> Vec<&'static str> {
 
 /// How long the capture lasted: by the profiler's word, else by its events.
 pub fn window(trace: &Trace) -> Dur {
-    let first = trace.events.start.iter().min().copied().unwrap_or(Time(0));
-    let last = trace.events.start.iter().zip(&trace.events.dur).map(|(&it, &dur)| it + dur).max();
+    let used = trace.tracks.iter().filter(|it| !it.events.is_empty());
+    let first = used.map(|it| trace.events.start[it.rows().start]).min().unwrap_or(Time(0));
+    let last = trace.tracks.iter().filter_map(|it| it.over).max();
     trace.window.unwrap_or_else(|| last.unwrap_or(first) - first)
 }
 

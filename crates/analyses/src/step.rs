@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
-use trace::{EventId, NumberKey, OpKind, StrId, Trace, TrackId, TrackKind};
+use trace::{EventId, NumberKey, OpKind, StrId, Time, Trace, Track, TrackId, TrackKind};
 
 use crate::{Analysis, Tables};
 
@@ -124,20 +124,24 @@ fn ran_ahead(trace: &Trace, host: TrackId, found: &Found) -> bool {
         true => (OpKind::Op, on_host(trace, host, TrackKind::Thread).collect()),
         false => (OpKind::Kernel, streams),
     };
-    let (mut during, mut after) = (0_i64, 0_i64);
-    for track in tracks {
-        if is_pipeline_thread(trace.track_name(track)) {
-            continue;
-        }
-        for row in trace.tracks[track.row()].rows() {
-            let start = trace.events.start[row].0;
-            if trace.events.kind[row] == kind && start >= first.0 {
-                let to = if start < last.1 { &mut during } else { &mut after };
-                *to = to.saturating_add(trace.events.dur[row].0);
-            }
-        }
-    }
-    after > during
+    let tracks = tracks.into_iter().filter(|&it| !is_pipeline_thread(trace.track_name(it)));
+    let tracks: Vec<&Track> = tracks.map(|it| &trace.tracks[it.row()]).collect();
+    let (first, last) = (Time(first.0), Time(last.1));
+    let time_from = |moment: Time| {
+        let rows = tracks.iter().flat_map(move |it| {
+            let starts = &trace.events.start[it.rows()];
+            it.rows().skip(starts.partition_point(|&it| it < moment))
+        });
+        rows.filter(|&it| trace.events.kind[it] == kind)
+            .map(|it| (trace.events.start[it], trace.events.dur[it].0))
+    };
+    let after = time_from(last).fold(0_i64, |sum, it| sum.saturating_add(it.1));
+    // Mostly that is little, and soon outdone.
+    let mut during = time_from(first).filter(|it| it.0 < last).scan(0_i64, |sum, it| {
+        *sum = sum.saturating_add(it.1);
+        Some(*sum)
+    });
+    after > 0 && !during.any(|it| it >= after)
 }
 
 impl Analysis for Step {
@@ -198,11 +202,9 @@ fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
     }
     if numbered == 0 {
         for track in on_host(trace, host, TrackKind::Thread) {
-            for row in trace.tracks[track.row()].rows() {
-                if trace.events.kind[row] == OpKind::Step {
-                    let key = (track, trace.events.name[row]);
-                    groups.entry(key).or_default().push((EventId(row as u32), None));
-                }
+            for row in trace.rows_of(track, OpKind::Step) {
+                let key = (track, trace.events.name[row]);
+                groups.entry(key).or_default().push((EventId(row as u32), None));
             }
         }
     }
@@ -594,12 +596,10 @@ fn without_saving(
 ) -> Vec<i64> {
     let mut saves = vec![false; durs.len()];
     for track in on_host(trace, host, TrackKind::Thread) {
-        for row in trace.tracks[track.row()].rows() {
-            if trace.events.kind[row] == OpKind::Save {
-                let step = starts.partition_point(|it| it.0 <= trace.events.start[row].0);
-                if let Some(saves) = step.checked_sub(1).and_then(|it| saves.get_mut(it)) {
-                    *saves = true;
-                }
+        for row in trace.rows_of(track, OpKind::Save) {
+            let step = starts.partition_point(|it| it.0 <= trace.events.start[row].0);
+            if let Some(saves) = step.checked_sub(1).and_then(|it| saves.get_mut(it)) {
+                *saves = true;
             }
         }
     }

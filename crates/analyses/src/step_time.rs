@@ -162,8 +162,8 @@ pub fn busy_devices(trace: &Trace, host: TrackId) -> Vec<TrackId> {
     // A device that only got a few copies is not one the run computes on.
     let mut compute: Vec<Option<TrackId>> = Vec::new();
     for stream in trace.tracks_of(TrackKind::Stream) {
-        let kinds = &trace.events.kind[trace.tracks[stream.row()].rows()];
-        if kinds.iter().any(|it| matches!(it, OpKind::Kernel | OpKind::Collective)) {
+        let mut kernels = [OpKind::Kernel, OpKind::Collective].into_iter();
+        if kernels.any(|it| trace.rows_of(stream, it).next().is_some()) {
             compute.push(trace.tracks[stream.row()].parent);
         }
     }
@@ -282,6 +282,9 @@ fn on_host(trace: &Trace, host: TrackId) -> Busy {
 
 /// Executor events that run functions of the input pipeline on shared threads.
 fn input_functions(trace: &Trace) -> HashSet<u32> {
+    if !trace.tracks.iter().any(|it| it.kinds.contains(OpKind::InputStage)) {
+        return HashSet::new();
+    }
     let mut within = Within::new(trace, |it| trace.events.kind[it.row()] == OpKind::InputStage);
     (0..trace.edges.len())
         .filter(|&it| trace.edges.kind[it] == EdgeKind::Function)
@@ -513,8 +516,9 @@ fn driven(trace: &Trace, track: TrackId) -> HostTime {
             emit(around, at, start);
             at = at.max(start);
             open.push((end, doing));
-        } else if open.last().is_some_and(|it| it.0 < end) {
-            open.push((end, doing));
+        } else if let Some(last) = open.last_mut().filter(|it| it.0 < end) {
+            // It goes on doing what it did.
+            last.0 = end;
         }
     }
     while let Some((end, doing)) = open.pop() {
@@ -548,18 +552,12 @@ fn doing_in(trace: &Trace, row: usize, kind: OpKind, around: Doing) -> Doing {
 /// Calls of a compiled function that had to compile it: all they do before they run it.
 pub fn calls_that_compile(trace: &Trace, track: TrackId) -> HashSet<u32> {
     let mut found = HashSet::new();
-    let rows = trace.tracks[track.row()].rows();
-    if !trace.events.kind[rows.clone()].contains(&OpKind::Compile) {
-        return found;
-    }
     // Above an event that was met before, all were met.
     let mut met = HashSet::new();
-    for row in rows {
-        if trace.events.kind[row] == OpKind::Compile {
-            for it in trace.events.ancestors(EventId(row as u32)).take_while(|&it| met.insert(it)) {
-                if calls_function(trace, it) {
-                    found.insert(it.0);
-                }
+    for row in trace.rows_of(track, OpKind::Compile) {
+        for it in trace.events.ancestors(EventId(row as u32)).take_while(|&it| met.insert(it)) {
+            if calls_function(trace, it) {
+                found.insert(it.0);
             }
         }
     }

@@ -80,8 +80,8 @@ impl Rule for CheckpointStall {
 fn largest_save(tables: &Tables) -> (String, Vec<EventId>) {
     let trace = tables.trace();
     let mut saves: BTreeMap<&str, (i64, Vec<EventId>)> = BTreeMap::new();
-    for track in &trace.tracks {
-        for row in track.rows().filter(|&it| trace.events.kind[it] == OpKind::Save) {
+    for track in trace.track_ids() {
+        for row in trace.rows_of(track, OpKind::Save) {
             let event = EventId(row as u32);
             let name = trace.name(event).trim_start_matches("EagerLocalExecute: ");
             let name = name.rsplit(':').next().unwrap_or(name);

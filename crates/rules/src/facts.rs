@@ -1,9 +1,9 @@
 //! What nearly every rule asks first: how long a step is and where it goes.
 
-use analyses::Tables;
 use analyses::op_time::OpTime;
 use analyses::step::{Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
+use analyses::{Model, Tables};
 use trace::{Dur, OpKind, TrackKind};
 
 use crate::Gain;
@@ -22,6 +22,19 @@ pub struct Facts {
 
 /// `None` where no steps could be told apart.
 pub fn facts(tables: &Tables) -> Option<Facts> {
+    tables.model::<Asked>().0.clone()
+}
+
+/// Added up once for all rules.
+struct Asked(Option<Facts>);
+
+impl Model for Asked {
+    fn build(tables: &Tables) -> Asked {
+        Asked(add_up(tables))
+    }
+}
+
+fn add_up(tables: &Tables) -> Option<Facts> {
     let rows = tables.get::<StepTime>();
     let rows: Vec<&StepTime> = rows.iter().filter(|it| it.counts).collect();
     let n = i128::try_from(rows.len()).ok().filter(|&it| it > 0)?;

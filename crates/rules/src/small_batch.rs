@@ -92,8 +92,9 @@ impl Rule for SmallBatch {
 fn batch(trace: &Trace) -> Option<(u64, EventId)> {
     let mut seen: HashSet<StrId> = HashSet::new();
     let mut found: Option<(usize, u64, EventId)> = None;
-    for row in 0..trace.events.len() {
-        if trace.events.kind[row] != OpKind::InputStage || !seen.insert(trace.events.name[row]) {
+    let stages = trace.track_ids().flat_map(|it| trace.rows_of(it, OpKind::InputStage));
+    for row in stages {
+        if !seen.insert(trace.events.name[row]) {
             continue;
         }
         let event = EventId(row as u32);

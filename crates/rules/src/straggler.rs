@@ -153,9 +153,8 @@ fn collectives(trace: &Trace, device: TrackId, window: (i64, i64)) -> Vec<(StrId
     let events = &trace.events;
     let mut found = Vec::new();
     for stream in streams_of(trace, device) {
-        for row in trace.tracks[stream.row()].rows() {
-            let inside = (window.0..window.1).contains(&events.start[row].0);
-            if events.kind[row] == OpKind::Collective && inside {
+        for row in trace.rows_of(stream, OpKind::Collective) {
+            if (window.0..window.1).contains(&events.start[row].0) {
                 found.push((events.start[row], events.name[row], events.dur[row].0));
             }
         }

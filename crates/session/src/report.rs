@@ -12,9 +12,9 @@ use analyses::op_time::OpTime;
 use analyses::run_info::{Device, devices, frameworks, window};
 use analyses::step::{Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
-use hashbrown::HashMap;
+use analyses::stream_sum::StreamSums;
 use rules::Diagnosis;
-use trace::{DetailId, Dur, EventId, Note, OpKind, OpName, StrId, TrackKind};
+use trace::{Dur, EventId, Note, OpKind, OpName, TrackKind};
 
 use crate::Session;
 
@@ -187,19 +187,11 @@ impl Session {
     fn slowest_kernel(&self) -> Option<Culprit> {
         let trace = self.trace();
         let mut times: BTreeMap<&str, i64> = BTreeMap::new();
-        for track in trace.tracks_of(TrackKind::Stream) {
-            // Thousands of kernels share a few details: names are looked up once for each.
-            let mut by_label: HashMap<(DetailId, StrId), i64> = HashMap::new();
-            for row in trace.tracks[track.row()].rows() {
-                if trace.events.kind[row] == OpKind::Kernel {
-                    let label = (trace.events.detail[row], trace.events.name[row]);
-                    add(by_label.entry(label).or_default(), trace.events.dur[row].0);
-                }
-            }
-            for ((detail, name), time) in by_label {
-                let detail = &trace.details[detail.row()];
-                let label = detail.op.or(detail.hlo_op).unwrap_or(name);
-                add(times.entry(trace.text(label)).or_default(), time);
+        for sum in self.tables().model::<StreamSums>().iter().flat_map(|it| it.1) {
+            if sum.kind == OpKind::Kernel {
+                let detail = &trace.details[sum.detail.row()];
+                let label = detail.op.or(detail.hlo_op).unwrap_or(sum.name);
+                add(times.entry(trace.text(label)).or_default(), sum.total_ps);
             }
         }
         let slowest = slowest(times)?;

@@ -310,7 +310,7 @@ mod tests {
         }
         struct NoArgs;
         impl trace::ArgSource for NoArgs {
-            fn args(&self, _: u64) -> Vec<(String, FactValue)> {
+            fn args(&self, _: u64, _: usize) -> Vec<(String, FactValue)> {
                 Vec::new()
             }
             fn bytes(&self) -> &[u8] {

@@ -33,14 +33,14 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use trace::{
-    ArgSource, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder, TrackId,
+    ArgRun, ArgSource, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder, TrackId,
     TrackKind,
 };
 
 use self::decode::{Chunk, Decoded};
 use self::meta::{Parts, PlaneMeta};
-use crate::wire::{Field, Fields, Value};
 use crate::tfevents::is_framed;
+use crate::wire::{Field, Fields, Value, varint};
 use crate::{Bytes, Input, Source, SourceError};
 
 #[derive(Debug)]
@@ -472,9 +472,7 @@ fn make_tracks(
         line.track = *of_line.entry((line.plane, line.id)).or_insert_with(|| {
             let plane = &planes[line.plane];
             let kind = kind_of_line(plane.kind(), &line.name);
-            let track = out.new_track(Some(of_plane[line.plane]), kind, &line.name);
-            out.args_from(track, Args::place(source, plane.bytes.start as u64));
-            track
+            out.new_track(Some(of_plane[line.plane]), kind, &line.name)
         });
     }
     lines.sort_by_key(|it| it.track);
@@ -507,7 +505,6 @@ fn decode_lines(
                 n_events: *n_events,
                 first_row: 0,
                 start,
-                args_from: planes[line.plane].bytes.start,
                 on_host: planes[line.plane].kind() == PlaneKind::Host,
                 plane: line.plane,
             });
@@ -605,6 +602,11 @@ fn hand_over(
     out.all_arrive(keys(EdgeKind::Function, &mut decoded.functions_run));
     out.all_depart(keys(EdgeKind::Flow, &mut decoded.produced));
     out.all_arrive(keys(EdgeKind::Flow, &mut decoded.consumed));
+    out.args(ArgRun {
+        rows: chunk.first_row..chunk.first_row + chunk.n_events as u32,
+        from: Args::place(source, chunk.bytes.start as u64),
+        marks: std::mem::take(&mut decoded.arg_marks),
+    });
     for &(row, key, value) in &decoded.numbers {
         out.number(trace::EventId(row), key, value);
     }
@@ -620,6 +622,22 @@ fn hand_over(
     }
 }
 
+/// Where the event behind the one at `at` begins: behind their tags, at their lengths.
+fn next_event(bytes: &[u8], at: usize) -> Option<usize> {
+    let (len, len_len) = varint(bytes, at)?;
+    let mut at = (at + len_len).checked_add(usize::try_from(len).ok()?)?;
+    loop {
+        let (tag, tag_len) = varint(bytes, at)?;
+        if tag == u64::from(EVENT_TAG) {
+            return Some(at + tag_len);
+        }
+        // A field of the line that stands between its events.
+        let mut fields = Fields::new(bytes.get(at..)?);
+        fields.next().ok()??;
+        at += fields.position();
+    }
+}
+
 /// The file's bytes and what is needed to decode an event's arguments.
 struct Planes {
     bytes: Bytes,
@@ -627,10 +645,15 @@ struct Planes {
 }
 
 impl ArgSource for Planes {
-    fn args(&self, at: u64) -> Vec<(String, FactValue)> {
-        let Ok(at) = usize::try_from(at) else { return Vec::new() };
+    fn args(&self, at: u64, nth: usize) -> Vec<(String, FactValue)> {
+        let bytes = self.bytes();
+        let mut at = usize::try_from(at).ok();
+        for _ in 0..nth {
+            at = at.and_then(|it| next_event(bytes, it));
+        }
+        let Some(at) = at else { return Vec::new() };
         let plane = self.planes.get(self.planes.partition_point(|it| it.0.bytes.end <= at));
-        plane.map(|it| it.1.args((*self.bytes).as_ref(), at)).unwrap_or_default()
+        plane.map(|it| it.1.args(bytes, at)).unwrap_or_default()
     }
 
     fn bytes(&self) -> &[u8] {

@@ -14,9 +14,9 @@ use rayon::prelude::*;
 
 use crate::scalar::Logs;
 use crate::{
-    ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId, Events, Fact,
-    FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, Process, Scalar, SeriesId, StrId,
-    Strings, Time, Trace, Track, TrackId, TrackKind,
+    ArgRun, ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId,
+    Events, Fact, FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, OpKinds, Process,
+    Scalar, SeriesId, StrId, Strings, Time, Trace, Track, TrackId, TrackKind,
 };
 
 /// A row that a source reserved and could not fill.
@@ -38,9 +38,7 @@ pub struct TraceBuilder {
     start: Vec<i64>,
     dur: Vec<i64>,
     detail: Vec<u32>,
-    args_at: Vec<u32>,
-    /// By track, where it was said.
-    args_from: Vec<u64>,
+    args: Vec<ArgRun>,
     details: Vec<Detail>,
     departs: Vec<Keys>,
     arrives: Vec<Keys>,
@@ -133,8 +131,6 @@ pub struct ColumnsMut<'a> {
     pub dur: &'a mut [i64],
     /// [`DetailId`]s.
     pub detail: &'a mut [u32],
-    /// Bytes from where [`TraceBuilder::args_from`] says, or [`Args::NONE`].
-    pub args: &'a mut [u32],
 }
 
 impl<'a> ColumnsMut<'a> {
@@ -145,22 +141,15 @@ impl<'a> ColumnsMut<'a> {
         let (start, start_rest) = self.start.split_at_mut(n);
         let (dur, dur_rest) = self.dur.split_at_mut(n);
         let (detail, detail_rest) = self.detail.split_at_mut(n);
-        let (args, args_rest) = self.args.split_at_mut(n);
         (
-            ColumnsMut { name, start, dur, detail, args },
-            ColumnsMut {
-                name: name_rest,
-                start: start_rest,
-                dur: dur_rest,
-                detail: detail_rest,
-                args: args_rest,
-            },
+            ColumnsMut { name, start, dur, detail },
+            ColumnsMut { name: name_rest, start: start_rest, dur: dur_rest, detail: detail_rest },
         )
     }
 
-    /// Gives up the rows from `from` on: they were reserved for events that could not be read.
-    pub fn give_up(&mut self, from: usize) {
-        if let Some(rows) = self.name.get_mut(from..) {
+    /// Gives up rows: they were reserved for events that could not be read.
+    pub fn give_up(&mut self, rows: Range<usize>) {
+        if let Some(rows) = self.name.get_mut(rows) {
             rows.fill(DEAD);
         }
     }
@@ -197,7 +186,7 @@ impl TraceBuilder {
     pub fn track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> TrackId {
         let name = self.text(name);
         *self.track_lookup.entry((parent, kind, name)).or_insert_with(|| {
-            self.tracks.push(Track { parent, kind, name, events: 0..0 });
+            self.tracks.push(empty_track(parent, kind, name));
             TrackId((self.tracks.len() - 1) as u32)
         })
     }
@@ -218,7 +207,7 @@ impl TraceBuilder {
     /// Another track even where one of this name exists: two threads may share a name.
     pub fn new_track(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str) -> TrackId {
         let name = self.text(name);
-        self.tracks.push(Track { parent, kind, name, events: 0..0 });
+        self.tracks.push(empty_track(parent, kind, name));
         TrackId((self.tracks.len() - 1) as u32)
     }
 
@@ -273,13 +262,11 @@ impl TraceBuilder {
             self.start = vec![0; to];
             self.dur = vec![0; to];
             self.detail = vec![0; to];
-            self.args_at = vec![0; to];
         } else {
             self.name.resize(to, 0);
             self.start.resize(to, 0);
             self.dur.resize(to, 0);
             self.detail.resize(to, 0);
-            self.args_at.resize(to, 0);
         }
         let mut at = from as u32;
         for &(track, n) in runs {
@@ -302,8 +289,7 @@ impl TraceBuilder {
             name: &mut self.name[rows.clone()],
             start: &mut self.start[rows.clone()],
             dur: &mut self.dur[rows.clone()],
-            detail: &mut self.detail[rows.clone()],
-            args: &mut self.args_at[rows],
+            detail: &mut self.detail[rows],
         }
     }
 
@@ -404,12 +390,9 @@ impl TraceBuilder {
         self.blobs.push(blob);
     }
 
-    /// Where the arguments of a track's events are counted from, by [`Args::place`].
-    pub fn args_from(&mut self, track: TrackId, place: u64) {
-        if self.args_from.len() <= track.row() {
-            self.args_from.resize(track.row() + 1, 0);
-        }
-        self.args_from[track.row()] = place;
+    /// Says where the arguments of reserved rows lie.
+    pub fn args(&mut self, run: ArgRun) {
+        self.args.push(run);
     }
 
     /// Takes the bytes that arguments stay in; answers their number for [`Args::place`].
@@ -451,8 +434,11 @@ impl TraceBuilder {
 
     /// Sorts, nests, classifies and joins.
     pub fn finish(mut self) -> Trace {
-        let moved = self.settle_rows();
-        let parent = self.nest();
+        let (moved, read_as) = self.settle_rows();
+        let (parent, over) = self.nest();
+        for (track, over) in self.tracks.iter_mut().zip(over) {
+            track.over = over.map(Time);
+        }
         let edges = join(&self.departs, &self.arrives, &moved);
         self.departs = Vec::new();
         self.arrives = Vec::new();
@@ -467,9 +453,7 @@ impl TraceBuilder {
         let mut scalars = self.logs.scalars;
         scalars.sort_by_key(|it| it.series);
         self.notes.sort_by_key(|it| it.kind);
-        self.args_from.resize(self.tracks.len(), 0);
-        let args_from =
-            self.tracks.iter().zip(self.args_from).map(|it| (it.0.events.end, it.1)).collect();
+        self.args.sort_by_key(|it| it.rows.start);
         let mut trace = Trace {
             origin_unix_ns: self.origin_unix_ns,
             window: self.window,
@@ -490,21 +474,26 @@ impl TraceBuilder {
             counters,
             facts: self.facts,
             blobs: self.blobs,
-            args: Args { at: self.args_at, from: args_from, sources: self.sources },
+            args: Args { runs: self.args, read_as, sources: self.sources },
             processes: self.processes,
             series: self.logs.series,
             scalars,
             left_out: self.logs.left_out,
             notes: self.notes,
         };
-        trace.events.kind = classify(&trace);
+        let (kind, kinds) = classify(&trace);
+        trace.events.kind = kind;
+        for (track, kinds) in kinds {
+            trace.tracks[track].kinds.insert_all(kinds);
+        }
         mark_steps(&mut trace);
         mark_blits(&mut trace);
         trace
     }
 
-    /// Brings rows into the order of tracks and time, and drops those given up.
-    fn settle_rows(&mut self) -> Moved {
+    /// Brings rows into the order of tracks and time, and drops those given up. Answers where rows
+    /// went, and which ones came.
+    fn settle_rows(&mut self) -> (Moved, Vec<MovedRun>) {
         let in_order = self.segments.windows(2).all(|it| it[0].0 < it[1].0);
         // The largest number there is: the largest of many is found faster than the first.
         let dead = self.name.par_chunks(1 << 16).any(|it| it.iter().max() == Some(&DEAD));
@@ -513,18 +502,20 @@ impl TraceBuilder {
                 self.tracks[track.row()].events = rows.clone();
             }
             let (start, dur) = (&self.start, &self.dur);
-            let mut moved: Vec<(Range<u32>, Vec<u32>)> = self
+            let came: Vec<MovedRun> = self
                 .segments
                 .par_iter()
                 .filter(|(_, rows)| !is_sorted(start, dur, rows.start as usize..rows.end as usize))
                 .map(|(_, rows)| (rows.clone(), sorted_rows(start, dur, rows.clone().collect())))
                 .collect();
-            for (rows, order) in &mut moved {
+            let went =
+                |(rows, order): &MovedRun| (rows.clone(), inverse(rows.start, rows.len(), order));
+            let moved = came.iter().map(went).collect();
+            for (rows, order) in &came {
                 self.gather(rows.clone(), order);
-                *order = inverse(rows.start, rows.len(), order);
             }
             self.set_empty_ranges();
-            return Moved(moved);
+            return (Moved(moved), came);
         }
 
         let mut by_track: Vec<Vec<u32>> = vec![Vec::new(); self.tracks.len()];
@@ -543,7 +534,8 @@ impl TraceBuilder {
         let order = by_track.concat();
         let n = self.name.len() as u32;
         self.gather(0..n, &order);
-        Moved(vec![(0..n, inverse(0, n as usize, &order))])
+        let moved = Moved(vec![(0..n, inverse(0, n as usize, &order))]);
+        (moved, vec![(0..order.len() as u32, order)])
     }
 
     /// An empty track begins where the one before it ends, so that rows and tracks stay in step.
@@ -562,12 +554,12 @@ impl TraceBuilder {
         gather(&mut self.name, rows.clone(), order);
         gather(&mut self.start, rows.clone(), order);
         gather(&mut self.dur, rows.clone(), order);
-        gather(&mut self.detail, rows.clone(), order);
-        gather(&mut self.args_at, rows, order);
+        gather(&mut self.detail, rows, order);
     }
 
-    /// For each event the row of the innermost one around it on its track, counted from 1.
-    fn nest(&self) -> Vec<u32> {
+    /// For each event the row of the innermost one around it on its track, counted from 1; for
+    /// each track, when all its events were over.
+    fn nest(&self) -> (Vec<u32>, Vec<Option<i64>>) {
         let mut parent = vec![0; self.start.len()];
         let mut runs = Vec::new();
         let mut rest = parent.as_mut_slice();
@@ -578,13 +570,15 @@ impl TraceBuilder {
         }
         let overlaps: Vec<bool> = self.details.iter().map(|it| it.overlaps).collect();
         let any_overlaps = overlaps.contains(&true);
-        runs.into_par_iter().for_each(|(rows, parent)| {
+        let over = runs.into_par_iter().map(|(rows, parent)| {
+            let mut over = None;
             // The later an event began, the earlier it ends: what ends before a later one can
             // hold nothing that this later one does not hold, and is dropped.
             let mut open: Vec<(i64, u32)> = Vec::new();
             for (row, parent) in rows.zip(parent) {
                 let start = self.start[row];
                 let end = start.saturating_add(self.dur[row]);
+                over = over.max(Some(end));
                 let overlaps = any_overlaps && overlaps[self.detail[row] as usize];
                 let holds = !overlaps && end > start;
                 let around = if holds {
@@ -603,9 +597,15 @@ impl TraceBuilder {
                     open.push((end, row as u32));
                 }
             }
+            over
         });
-        parent
+        let over = over.collect();
+        (parent, over)
     }
+}
+
+fn empty_track(parent: Option<TrackId>, kind: TrackKind, name: StrId) -> Track {
+    Track { parent, kind, name, events: 0..0, over: None, kinds: OpKinds::default() }
 }
 
 fn push_key(all: &mut Vec<Keys>, kind: EdgeKind, key: u64, event: EventId) {
@@ -619,9 +619,12 @@ fn push_key(all: &mut Vec<Keys>, kind: EdgeKind, key: u64, event: EventId) {
     all[place].batch.push(key, event.0);
 }
 
+/// Rows that changed places among themselves, and for each another row.
+pub(crate) type MovedRun = (Range<u32>, Vec<u32>);
+
 /// Where rows went; those not mentioned stayed.
 #[derive(Debug)]
-struct Moved(Vec<(Range<u32>, Vec<u32>)>);
+struct Moved(Vec<MovedRun>);
 
 impl Moved {
     fn now(&self, row: u32) -> Option<u32> {
@@ -745,8 +748,9 @@ impl Lookup {
     }
 }
 
-/// What each event does: from its name, looked at once, and what its detail adds.
-fn classify(trace: &Trace) -> Vec<OpKind> {
+/// What each event does: from its name, looked at once, and what its detail adds. Then for
+/// pieces of tracks all that was met there.
+fn classify(trace: &Trace) -> (Vec<OpKind>, Vec<(usize, OpKinds)>) {
     let names: Vec<&str> = trace.strings.iter().map(|(_, text)| text).collect();
     let on_host: Vec<OpKind> = names.par_iter().map(|it| OpKind::on_host(it)).collect();
     let on_device: Vec<OpKind> = names.par_iter().map(|it| OpKind::on_device(it)).collect();
@@ -759,7 +763,7 @@ fn classify(trace: &Trace) -> Vec<OpKind> {
     let mut kind = vec![OpKind::User; trace.events.len()];
     let mut runs = Vec::new();
     let mut rest = kind.as_mut_slice();
-    for track in &trace.tracks {
+    for (at, track) in trace.tracks.iter().enumerate() {
         let (mut run, others) = rest.split_at_mut(track.events.len());
         rest = others;
         let mut first = track.rows().start;
@@ -767,12 +771,14 @@ fn classify(trace: &Trace) -> Vec<OpKind> {
         while !run.is_empty() {
             let (piece, more) = run.split_at_mut(run.len().min(1 << 20));
             run = more;
-            runs.push((track.kind, first, piece));
+            runs.push((at, first, piece));
             first += 1 << 20;
         }
     }
     let events = &trace.events;
-    runs.into_par_iter().for_each(|(track, first, kinds)| {
+    let met = runs.into_par_iter().map(|(at, first, kinds)| {
+        let track = trace.tracks[at].kind;
+        let mut met = OpKinds::default();
         for (row, kind) in (first..).zip(kinds) {
             let name = events.name[row].row();
             // Where most events have none, that column was never written to: it is only read,
@@ -787,9 +793,12 @@ fn classify(trace: &Trace) -> Vec<OpKind> {
                     known => known,
                 },
             };
+            met.insert(*kind);
         }
+        (at, met)
     });
-    kind
+    let met = met.collect();
+    (kind, met)
 }
 
 /// A host event whose name says nothing, but whose detail does.
@@ -831,9 +840,11 @@ fn of_hlo_category(category: &str) -> Option<OpKind> {
 /// An otherwise unknown event that carries a step's number brackets a step.
 fn mark_steps(trace: &mut Trace) {
     for number in &trace.numbers {
-        let kind = &mut trace.events.kind[number.event.row()];
-        if number.key == NumberKey::Step && *kind == OpKind::User {
-            *kind = OpKind::Step;
+        let row = number.event.row();
+        if number.key == NumberKey::Step && trace.events.kind[row] == OpKind::User {
+            let track = trace.track_of(number.event);
+            trace.events.kind[row] = OpKind::Step;
+            trace.tracks[track.row()].kinds.insert(OpKind::Step);
         }
     }
 }
@@ -863,7 +874,9 @@ fn mark_blits(trace: &mut Trace) {
         } else {
             continue;
         };
+        let track = trace.track_of(to);
         trace.events.kind[to.row()] = kind;
+        trace.tracks[track.row()].kinds.insert(kind);
     }
 }
 

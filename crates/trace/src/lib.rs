@@ -19,7 +19,7 @@ pub mod testing;
 mod time;
 
 pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
-pub use op::{OpFamily, OpKind, OpName};
+pub use op::{OpFamily, OpKind, OpKinds, OpName};
 pub use process::{Frame, Place, Process, StackSample, Stacks, StepCount, Window};
 pub use scalar::{LeftOut, Scalar, Series};
 pub use time::{Dur, Time};
@@ -140,6 +140,11 @@ pub struct Track {
     pub name: StrId,
     /// Its events: one run of rows.
     pub events: Range<u32>,
+    /// When the last of them to end was over.
+    pub over: Option<Time>,
+    /// The kinds they are of, and perhaps some more: who looks for a rare one need not look at
+    /// every event.
+    pub kinds: OpKinds,
 }
 
 impl Track {
@@ -368,40 +373,60 @@ pub struct Blob {
 /// Event → where its arguments lie in the source's bytes; decoded when somebody asks.
 #[derive(Default)]
 pub struct Args {
-    /// Bytes from where the track's arguments are counted from: no writer's message is larger.
-    at: Vec<u32>,
-    /// The row each track ends at, and [`Args::place`] its arguments are counted from.
-    from: Vec<(u32, u64)>,
+    /// In the order of rows.
+    runs: Vec<ArgRun>,
+    /// Rows that were sorted, and the ones they were read into: runs tell of those.
+    read_as: Vec<build::MovedRun>,
     sources: Vec<Box<dyn ArgSource>>,
+}
+
+/// Where the arguments of events lie that follow one another, in the trace and in their source.
+///
+/// Only every [`ArgRun::EVERY`]th has a mark: from there the source counts on.
+#[derive(Debug)]
+pub struct ArgRun {
+    pub rows: Range<u32>,
+    /// An [`Args::place`].
+    pub from: u64,
+    /// Bytes from there.
+    pub marks: Vec<u32>,
+}
+
+impl ArgRun {
+    pub const EVERY: usize = 16;
 }
 
 /// Decodes arguments, which stay in the source's bytes.
 pub trait ArgSource: Send + Sync {
-    /// The arguments of the event that begins at `at`, in the file's order.
-    fn args(&self, at: u64) -> Vec<(String, FactValue)>;
+    /// The arguments of the event `nth` behind the one that begins at `at`, in the file's order.
+    fn args(&self, at: u64, nth: usize) -> Vec<(String, FactValue)>;
     /// The source's bytes.
     fn bytes(&self) -> &[u8];
 }
 
 impl Args {
-    /// In place of an offset: the event has no arguments, or too far behind to say where.
-    pub const NONE: u32 = u32::MAX;
-
     /// A place: which source and which byte. 48 bits of offset hold 256 TiB.
     pub fn place(source: u16, offset: u64) -> u64 {
         (u64::from(source) << 48) | (offset & 0xFFFF_FFFF_FFFF)
     }
 
     pub fn of(&self, event: EventId) -> Vec<(String, FactValue)> {
-        let track = self.from.partition_point(|it| it.0 <= event.0);
-        match (self.at.get(event.row()), self.from.get(track)) {
-            (Some(&at), Some((_, from))) if at != Args::NONE => {
-                let place = from + u64::from(at);
-                let source = self.sources.get((place >> 48) as usize);
-                source.map(|it| it.args(place & 0xFFFF_FFFF_FFFF)).unwrap_or_default()
+        self.find(event).unwrap_or_default()
+    }
+
+    fn find(&self, event: EventId) -> Option<Vec<(String, FactValue)>> {
+        let sorted = self.read_as.get(self.read_as.partition_point(|it| it.0.end <= event.0));
+        let row = match sorted {
+            Some((rows, read_as)) if rows.contains(&event.0) => {
+                *read_as.get((event.0 - rows.start) as usize)?
             }
-            _ => Vec::new(),
-        }
+            _ => event.0,
+        };
+        let run = self.runs.get(self.runs.partition_point(|it| it.rows.end <= row))?;
+        let nth = row.checked_sub(run.rows.start)? as usize;
+        let place = run.from + u64::from(*run.marks.get(nth / ArgRun::EVERY)?);
+        let source = self.sources.get((place >> 48) as usize)?;
+        Some(source.args(place & 0xFFFF_FFFF_FFFF, nth % ArgRun::EVERY))
     }
 
     pub fn bytes(&self, blob: &Blob) -> Option<&[u8]> {
@@ -410,13 +435,15 @@ impl Args {
     }
 
     pub fn heap_bytes(&self) -> usize {
-        self.at.capacity() * 4
+        let marks: usize = self.runs.iter().map(|it| it.marks.capacity()).sum();
+        let read_as: usize = self.read_as.iter().map(|it| it.1.capacity()).sum();
+        (marks + read_as) * 4
     }
 }
 
 impl fmt::Debug for Args {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Args({} events, {} sources)", self.at.len(), self.sources.len())
+        write!(out, "Args({} runs, {} sources)", self.runs.len(), self.sources.len())
     }
 }
 
@@ -487,6 +514,13 @@ impl Trace {
 
     pub fn tracks_of(&self, kind: TrackKind) -> impl Iterator<Item = TrackId> + '_ {
         self.track_ids().filter(move |it| self.tracks[it.row()].kind == kind)
+    }
+
+    /// A track's events of one kind.
+    pub fn rows_of(&self, track: TrackId, kind: OpKind) -> impl Iterator<Item = usize> + '_ {
+        let track = &self.tracks[track.row()];
+        let rows = if track.kinds.contains(kind) { track.rows() } else { 0..0 };
+        rows.filter(move |&it| self.events.kind[it] == kind)
     }
 
     /// The track an event is on.

@@ -60,6 +60,24 @@ pub enum OpKind {
     Summary,
 }
 
+/// A set of kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OpKinds(u32);
+
+impl OpKinds {
+    pub fn insert(&mut self, kind: OpKind) {
+        self.0 |= 1 << kind as u8;
+    }
+
+    pub fn insert_all(&mut self, kinds: OpKinds) {
+        self.0 |= kinds.0;
+    }
+
+    pub fn contains(self, kind: OpKind) -> bool {
+        self.0 & 1 << kind as u8 != 0
+    }
+}
+
 impl OpKind {
     pub const ALL: [OpKind; 25] = [
         OpKind::User,

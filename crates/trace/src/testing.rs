@@ -14,8 +14,8 @@
 //! A line `fact gpu0 key=value` says something about a track.
 
 use crate::{
-    ArgSource, Detail, Dur, EdgeKind, EventId, FactValue, KernelShape, NumberKey, Time, Trace,
-    TraceBuilder, TrackKind,
+    ArgRun, ArgSource, Detail, Dur, EdgeKind, EventId, FactValue, KernelShape, NumberKey, Time,
+    Trace, TraceBuilder, TrackKind,
 };
 
 const PS_PER_US: f64 = 1e6;
@@ -89,10 +89,8 @@ pub fn draw(picture: &str) -> Trace {
 struct DrawnArgs(Vec<Vec<(String, FactValue)>>);
 
 impl ArgSource for DrawnArgs {
-    fn args(&self, at: u64) -> Vec<(String, FactValue)> {
-        // Zero is the place of an event without arguments.
-        let row = (at as usize).checked_sub(1);
-        row.and_then(|it| self.0.get(it)).cloned().unwrap_or_default()
+    fn args(&self, at: u64, _nth: usize) -> Vec<(String, FactValue)> {
+        self.0.get(at as usize).cloned().unwrap_or_default()
     }
 
     fn bytes(&self) -> &[u8] {
@@ -134,9 +132,9 @@ fn describe(out: &mut TraceBuilder, event: EventId, args: &str, drawn: &mut Draw
         detail.kernel = Some(kernel);
     }
     out.describe(event, detail);
+    let rows = event.0..event.0 + 1;
+    out.args(ArgRun { rows, from: drawn.0.len() as u64, marks: vec![0] });
     drawn.0.push(pairs.iter().map(|it| (it.0.to_owned(), value_of(it.1))).collect());
-    let row = event.0..event.0 + 1;
-    out.columns(row).args[0] = drawn.0.len() as u32;
 }
 
 fn with_number(name: &str, mark: char) -> (&str, Option<i64>) {

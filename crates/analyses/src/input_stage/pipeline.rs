@@ -384,8 +384,7 @@ impl Seen {
             .collect();
         let mut calls = HashMap::new();
         for &track in &tracks {
-            let rows = trace.tracks[track.row()].rows();
-            if trace.events.kind[rows].contains(&OpKind::InputStage) {
+            if trace.tracks[track.row()].kinds.contains(OpKind::InputStage) {
                 seen.walk(trace, track, &mut calls);
             }
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use hashbrown::HashTable;
-use trace::{Args, ColumnsMut, KeyBatch, NoteKind, NumberKey};
+use trace::{ArgRun, ColumnsMut, KeyBatch, NoteKind, NumberKey};
 
 use super::meta::{Lift, PlaneMeta, Special};
 use crate::wire::{Fields, short_field, tiny_field, varint, word};
@@ -16,8 +16,6 @@ pub struct Chunk {
     pub first_row: u32,
     /// Of the line, in picoseconds of the trace.
     pub start: i64,
-    /// Where the places of arguments are counted from.
-    pub args_from: usize,
     pub on_host: bool,
     pub plane: usize,
 }
@@ -35,6 +33,8 @@ pub struct Decoded {
     pub numbers: Vec<(u32, NumberKey, i64)>,
     /// Place and time of allocators' records.
     pub allocations: Vec<(usize, i64)>,
+    /// Places of every [`ArgRun::EVERY`]th event, from the start of the chunk.
+    pub arg_marks: Vec<u32>,
     /// Kind, how many, place of the first.
     pub damage: Vec<(NoteKind, u64, usize)>,
 }
@@ -133,14 +133,17 @@ impl Event {
 
 pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMut<'_>) -> Decoded {
     let correlations = KeyBatch::with_room(chunk.n_events);
-    let mut out = Decoded { correlations, ..Decoded::default() };
+    let arg_marks = Vec::with_capacity(chunk.n_events.div_ceil(ArgRun::EVERY));
+    let mut out = Decoded { correlations, arg_marks, ..Decoded::default() };
     let mut seen = Seen::default();
+    let mut tails = vec![Tail::default(); TAILS];
     let mut event = Event::default();
-    let mut row = 0;
+    // Every event has one, also those that cannot be read.
+    let mut next_row = 0;
     // Everything behind the chunk is out of reach, so that no length can lead there.
     let bytes = &bytes[..chunk.bytes.end];
     let mut at = chunk.bytes.start;
-    while at < bytes.len() && row < rows.name.len() {
+    while at < bytes.len() && next_row < rows.name.len() {
         let (tag_len, len, len_len) = match tiny_field(bytes, at, super::EVENT_TAG) {
             Some((len, both)) => (1, u64::from(len), both - 1),
             None => {
@@ -162,11 +165,17 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         let body = place + len_len;
         let Some(end) = body.checked_add(len as usize).filter(|&it| it <= bytes.len()) else { break };
         at = end;
+        let row = next_row;
+        next_row += 1;
+        if row % ArgRun::EVERY == 0 {
+            out.arg_marks.push((place - chunk.bytes.start) as u32);
+        }
         event.clear();
-        if !read_usual_event(bytes, body, end, meta, &mut event) {
+        if !read_usual_event(bytes, body, end, meta, &mut tails, &mut event) {
             event.clear();
             if read_event(bytes, body, end, meta, &mut event).is_none() {
                 out.note(NoteKind::Malformed, place);
+                rows.give_up(row..next_row);
                 continue;
             }
         }
@@ -174,6 +183,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         let start = chunk.start.checked_add(event.offset);
         let Some(start) = start.filter(|&it| is_sane(it) && event.dur < LONGEST_PS) else {
             out.note(NoteKind::BadTimestamp, place);
+            rows.give_up(row..next_row);
             continue;
         };
         let mut dur = event.dur;
@@ -196,13 +206,10 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         rows.name[row] = name;
         rows.start[row] = start;
         rows.dur[row] = dur;
-        rows.args[row] = u32::try_from(place - chunk.args_from).unwrap_or(Args::NONE);
         if hash != 0 {
             rows.detail[row] = seen.number(hash, place, &mut out.details);
         }
         let id = chunk.first_row + row as u32;
-        row += 1;
-
         if event.has != 0 {
             out.keep(id, &event);
         }
@@ -218,7 +225,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
             }
         }
     }
-    rows.give_up(row);
+    rows.give_up(next_row..rows.name.len());
     out
 }
 
@@ -234,6 +241,7 @@ fn read_usual_event(
     mut at: usize,
     end: usize,
     meta: &PlaneMeta,
+    tails: &mut [Tail],
     event: &mut Event,
 ) -> bool {
     if let Some((value, len)) = tiny_field(bytes, at, 0x08) {
@@ -248,31 +256,65 @@ fn read_usual_event(
         event.dur = value as i64;
         at += len;
     }
+    let nth_tail = event.metadata as usize % tails.len();
+    let tail = &mut tails[nth_tail];
+    let (mut tail_at, mut hash_before) = (at, event.hash);
     while at < end {
-        let Some(stat_end) = read_usual_stat(bytes, at, meta, event) else { return false };
+        if end - at == tail.bytes.len() && bytes.get(at..end) == bytes.get(tail.bytes.clone()) {
+            event.hash = event.hash.wrapping_add(tail.hash);
+            return true;
+        }
+        let Some((stat_end, is_own)) = read_usual_stat(bytes, at, meta, event) else {
+            return false;
+        };
         at = stat_end;
+        if is_own {
+            (tail_at, hash_before) = (at, event.hash);
+        }
+    }
+    let hash = event.hash.wrapping_sub(hash_before);
+    if at == end && hash != 0 {
+        *tail = Tail { bytes: tail_at..end, hash };
     }
     at == end
 }
 
-/// Reads the stat whose tag is at `at`, if it is a usual one; answers where it ends.
+/// The last stats of an event, none of which are its own: what another event with the same bytes
+/// there need not read again. Names mostly come with the same few texts.
+#[derive(Debug, Clone, Default)]
+struct Tail {
+    bytes: Range<usize>,
+    /// What they add to an event's.
+    hash: u64,
+}
+
+/// By an event's metadata; where several share a place, the last one is remembered.
+const TAILS: usize = 256;
+
+/// Reads the stat whose tag is at `at`, if it is a usual one; answers where it ends, and whether
+/// it may be the event's own rather than what many share.
 ///
 /// ```text
 /// word   22 size 08 id | tag value…      tag value for numbers
 ///                      | 2A  len text…   which fill what is left of `size`
 /// ```
 #[inline(always)]
-fn read_usual_stat(bytes: &[u8], at: usize, meta: &PlaneMeta, event: &mut Event) -> Option<usize> {
+fn read_usual_stat(
+    bytes: &[u8],
+    at: usize,
+    meta: &PlaneMeta,
+    event: &mut Event,
+) -> Option<(usize, bool)> {
     let word = word(bytes, at)?;
     // Both tags, and that neither size nor id goes on.
     if word & 0x80FF_80FF != 0x0008_0022 {
-        return read_long_stat(bytes, at, meta, event);
+        return Some((read_long_stat(bytes, at, meta, event)?, true));
     }
     let [_, size, _, id, tag, len, ..] = word.to_le_bytes();
     let lift = meta.short_lifts[usize::from(id & 0x7F)];
     let end = at + 2 + usize::from(size);
     if lift == Lift::No && size >= 2 {
-        return Some(end);
+        return Some((end, false));
     }
     if tag == 0x2A && u16::from(len) + 4 == u16::from(size) {
         event.take(lift, u64::from(id), 0, bytes.get(at + 6..end)?);
@@ -283,9 +325,9 @@ fn read_usual_stat(bytes: &[u8], at: usize, meta: &PlaneMeta, event: &mut Event)
         }
         event.take(lift, u64::from(id), number(tag, value), &[]);
     } else {
-        return read_long_stat(bytes, at, meta, event);
+        return Some((read_long_stat(bytes, at, meta, event)?, true));
     }
-    Some(end)
+    Some((end, lift != Lift::Detail))
 }
 
 /// Reads any other stat whose tag is at `at`; answers where it ends.
@@ -468,7 +510,7 @@ mod tests {
     use trace::TraceBuilder;
 
     use super::super::Space;
-    use super::{Event, PlaneMeta, read_event, read_usual_event};
+    use super::{Event, PlaneMeta, TAILS, Tail, read_event, read_usual_event};
 
     fn field(number: u8, body: &[u8]) -> Vec<u8> {
         [&[number << 3 | 2, body.len() as u8], body].concat()
@@ -506,19 +548,23 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let mut bytes = usual.clone();
                 bytes[at] = byte;
+                let mut tails = vec![Tail::default(); TAILS];
                 // Behind the event comes another.
                 bytes.extend_from_slice(&usual);
                 for end in [usual.len(), usual.len() - 1, head.len(), at] {
-                    let (mut fast, mut slow) = (Event::default(), Event::default());
-                    if read_usual_event(&bytes, 0, end, &meta, &mut fast) {
-                        let sound = read_event(&bytes, 0, end, &meta, &mut slow);
-                        assert_eq!(sound, Some(()), "{byte:#x} at {at}, up to {end}");
-                        assert_eq!(read(&fast), read(&slow), "{byte:#x} at {at}, up to {end}");
-                        n_usual += 1;
+                    // Twice: the second time it ends as an event met before.
+                    for _ in 0..2 {
+                        let (mut fast, mut slow) = (Event::default(), Event::default());
+                        if read_usual_event(&bytes, 0, end, &meta, &mut tails, &mut fast) {
+                            let sound = read_event(&bytes, 0, end, &meta, &mut slow);
+                            assert_eq!(sound, Some(()), "{byte:#x} at {at}, up to {end}");
+                            assert_eq!(read(&fast), read(&slow), "{byte:#x} at {at}, up to {end}");
+                            n_usual += 1;
+                        }
                     }
                 }
             }
         }
-        assert!(n_usual > usual.len() * 64, "most texts and numbers are usual: {n_usual}");
+        assert!(n_usual > usual.len() * 128, "most texts and numbers are usual: {n_usual}");
     }
 }
