@@ -43,6 +43,9 @@ pub struct Args {
     /// End the command once its steps are captured
     #[arg(long)]
     stop_after: bool,
+    /// Only write the run folder: no report
+    #[arg(long, short, conflicts_with = "report")]
+    quiet: bool,
     /// Write the report to this file instead of stderr
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -108,7 +111,9 @@ pub fn run(args: &Args, _: &mut Output) -> anyhow::Result<ExitCode> {
     manifest.end(Some(ended), &processes);
     capture::write_manifest(&folder, &manifest)?;
     // Whatever the report says or cannot say, the command's own end is the answer.
-    if let Err(error) = conclude(args, &folder, &processes) {
+    if !args.quiet
+        && let Err(error) = conclude(args, &folder, &processes)
+    {
         let _ = writeln!(io::stderr(), "error: {error}");
     }
     Ok(exit(ended, &processes))
