@@ -186,15 +186,8 @@ fn nothing_captured(args: &Args, folder: &Path, processes: &[ProcessLog]) -> Opt
         let steps: i64 = processes.iter().map(|it| it.n_steps).sum();
         return Some(format!("{steps} steps timed, none profiled, as asked"));
     }
-    if folder.join("profile").exists() {
+    if ["profile", "torch"].iter().any(|it| folder.join(it).exists()) {
         return None;
-    }
-    if folder.join("torch").exists() {
-        return Some(
-            "PyTorch's profile is kept beside; it cannot be read yet\n  \
-             hint: open the file below torch/ in Perfetto or chrome://tracing"
-                .to_owned(),
-        );
     }
     if processes.is_empty() {
         return Some(

@@ -23,6 +23,8 @@ pub struct Run {
     pub name: String,
     /// One for each host, in the order of their names.
     pub files: Vec<PathBuf>,
+    /// Profiles that a capture kept and no source can read yet.
+    pub unread: Vec<PathBuf>,
     /// Folders of the runs that were not taken, newest first.
     pub others: Vec<PathBuf>,
 }
@@ -41,7 +43,8 @@ impl Run {
         };
         if !about.is_dir() {
             let files = vec![path.to_owned()];
-            return Ok(Run { path: path.to_owned(), name: name(path), files, others: Vec::new() });
+            let (unread, others) = (Vec::new(), Vec::new());
+            return Ok(Run { path: path.to_owned(), name: name(path), files, unread, others });
         }
         let mut runs: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
         collect(path, None, 0, &mut runs);
@@ -58,6 +61,7 @@ impl Run {
         Ok(Run {
             path: path.to_owned(),
             name: name(&folder),
+            unread: unread(&folder),
             files,
             others: runs.map(|it| it.0).collect(),
         })
@@ -113,6 +117,19 @@ fn is_beside(path: &Path) -> bool {
 fn is_profile(path: &Path) -> bool {
     let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     name.ends_with("xplane.pb") || name.ends_with("xplane.pb.gz")
+}
+
+/// What PyTorch's profiler left in a capture of ours.
+fn unread(folder: &Path) -> Vec<PathBuf> {
+    if !is_capture(folder) {
+        return Vec::new();
+    }
+    let Ok(entries) = fs::read_dir(folder.join("torch")) else { return Vec::new() };
+    let is_kept = |it: &PathBuf| it.to_string_lossy().ends_with(".pt.trace.json");
+    let mut files: Vec<PathBuf> =
+        entries.filter_map(|it| Some(it.ok()?.path())).filter(is_kept).collect();
+    files.sort();
+    files
 }
 
 /// When a run was made: profilers name its folder by the time; else by its newest file.

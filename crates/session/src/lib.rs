@@ -86,6 +86,14 @@ impl Session {
         if let Some(error) = first_error.filter(|_| !read_any) {
             return Err(error);
         }
+        for file in &run.unread {
+            let file = file.strip_prefix(&run.path).unwrap_or(file).display();
+            out.note(NoteKind::UnreadableFile, || {
+                format!(
+                    "{file}: PyTorch's profile is kept, and cannot be read yet; Perfetto shows it"
+                )
+            });
+        }
         progress(Progress::Sorting);
         let tables = Arc::new(Tables::new(Arc::new(out.finish())));
         Ok(Session { run, tables })
@@ -101,6 +109,7 @@ impl Session {
         let run = Run {
             name: name.to_owned(),
             files: Vec::new(),
+            unread: Vec::new(),
             others: Vec::new(),
             path: path.clone(),
         };

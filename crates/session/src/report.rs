@@ -2,6 +2,7 @@
 //!
 //! Put together here once, so that the terminal, scripts and every other outlet say the same.
 
+pub mod beside;
 pub mod json;
 pub mod words;
 
@@ -16,6 +17,7 @@ use hashbrown::HashMap;
 use rules::Diagnosis;
 use trace::{DetailId, Dur, EventId, Note, OpKind, OpName, StrId, TrackKind};
 
+use self::beside::Beside;
 use crate::Session;
 
 /// What is said of a run before anything is asked.
@@ -34,6 +36,8 @@ pub struct Report {
     pub unknown: Vec<(&'static str, &'static str)>,
     /// What slows the run, what to change, and what could not be judged.
     pub diagnosis: Diagnosis,
+    /// What was recorded beside the profile.
+    pub beside: Beside,
     pub notes: Vec<Note>,
 }
 
@@ -126,6 +130,7 @@ impl Session {
             breakdown,
             unknown: self.unknown(),
             diagnosis: Diagnosis::default(),
+            beside: Beside::of(self.tables()),
             notes: trace.notes.clone(),
         }
     }
