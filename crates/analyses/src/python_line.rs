@@ -27,8 +27,8 @@ table! {
         function: String,
         /// Its file.
         file: String,
-        /// The line that was running.
-        line: i64,
+        /// The line that was running; null where it could not be made out.
+        line: Option<i64>,
         /// The function that it had called, innermost: where the time went inside of libraries.
         inside: Option<String>,
         /// How many samples saw it.
@@ -105,7 +105,7 @@ fn lines_of(tables: &Tables, trace: &Trace, process: &Process) -> Vec<PythonLine
             activity: activity.to_owned(),
             function: trace.text(function).to_owned(),
             file: trace.text(file).to_owned(),
-            line: i64::from(line),
+            line: (line > 0).then_some(i64::from(line)),
             inside: sum.inside.iter().max_by_key(|it| it.1).map(|it| trace.text(*it.0).to_owned()),
             samples: sum.samples,
             per_step_ps: per_step(sum.samples),
@@ -126,7 +126,8 @@ fn own_line<'a>(trace: &Trace, stacks: &'a Stacks, place: u32) -> Option<(&'a Fr
 
 /// Installed code: packages, the standard library, and what has no file.
 fn is_library(file: &str) -> bool {
-    let installed = ["/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3"];
+    let installed =
+        ["/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "\\Lib\\"];
     file.starts_with('<') || is_ours(file) || installed.iter().any(|it| file.contains(it))
 }
 
@@ -197,7 +198,7 @@ mod tests {
             .iter()
             .map(|it| {
                 let us = it.per_step_ps.unwrap() / 1_000_000;
-                (it.activity.as_str(), it.function.as_str(), it.line, it.inside.as_deref(), us)
+                (it.activity.as_str(), it.function.as_str(), it.line.unwrap(), it.inside.as_deref(), us)
             })
             .collect();
         assert_eq!(

@@ -81,6 +81,14 @@ pub fn frameworks(trace: &Trace) -> Vec<&'static str> {
     }) {
         found.push("tensorflow");
     }
+    // Without events, by what processes said: with them that says too much, as who computes with
+    // one often imports another for its data.
+    if trace.events.is_empty() {
+        let imported = |name: &&str| {
+            trace.processes.iter().any(|it| it.frameworks.iter().any(|it| it == name))
+        };
+        return ["tensorflow", "jax", "torch"].into_iter().filter(imported).collect();
+    }
     let said = |key: &str| trace.facts.iter().any(|it| it.key == key);
     if said("jax_version") || any(&|it| it.starts_with("PjitFunction(")) {
         found.push("jax");

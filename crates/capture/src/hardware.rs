@@ -25,6 +25,8 @@ mod nvidia;
 mod text;
 #[cfg(target_os = "linux")]
 mod tree;
+#[cfg(target_os = "linux")]
+mod waiting;
 mod write;
 
 use std::fs::File;

@@ -17,6 +17,6 @@ mod running;
 pub use folder::{new_run_folder, run_folders};
 pub use hook::Settings;
 pub use launch::{Ended, LaunchError, end_by_signal, launch};
-pub use log::{ProcessLog, Said, process_logs};
+pub use log::{ProcessLog, process_logs};
 pub use manifest::{Manifest, write_manifest};
 pub use running::{exists, going_on, run_of_process};

@@ -228,8 +228,7 @@ impl Live {
         let entries = fs::read_dir(&self.folder).map_err(|it| io_error(&self.folder, it))?;
         for entry in entries.filter_map(|it| it.ok()) {
             let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if !name.starts_with("python-") || !name.ends_with(".jsonl") {
+            if !runlog::is_log(&name.to_string_lossy()) {
                 continue;
             }
             let path = entry.path();

@@ -1,10 +1,9 @@
 //! What the processes of a run said about themselves: `python-PID.jsonl`, without its samples.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use runlog::{Record, Said, StepKey};
 
 /// One Python process of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -14,69 +13,47 @@ pub struct ProcessLog {
     pub python: String,
     /// Name and version.
     pub frameworks: BTreeMap<String, String>,
-    /// What counted as a step: its kind and its name.
-    pub step: Option<(String, String)>,
+    /// What counted as a step, at last.
+    pub step: Option<StepKey>,
     pub n_steps: i64,
     pub said: Vec<Said>,
-}
-
-/// A decision and its reason.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Said {
-    pub unix_ns: i64,
-    pub what: String,
-    pub text: String,
 }
 
 /// The processes that left a log, by their number. A line that cannot be read is passed over:
 /// the report counts such damage.
 pub fn process_logs(run: &Path) -> Vec<ProcessLog> {
-    let Ok(entries) = fs::read_dir(run) else { return Vec::new() };
-    let mut logs: Vec<ProcessLog> = entries
-        .filter_map(|it| it.ok())
-        .filter(|it| {
-            let name = it.file_name().to_string_lossy().into_owned();
-            name.starts_with("python-") && name.ends_with(".jsonl")
-        })
-        .filter_map(|it| fs::read_to_string(it.path()).ok())
-        .map(|it| read(&it))
-        .collect();
+    let read = |path: &Path| {
+        let mut log = ProcessLog::default();
+        runlog::each_line(path, |it| log.line(&it.bytes)).ok()?;
+        Some(log)
+    };
+    let files = runlog::logs(run).unwrap_or_default();
+    let mut logs: Vec<ProcessLog> = files.iter().filter_map(|it| read(it)).collect();
     logs.sort_by_key(|it| it.pid);
     logs
 }
 
-fn read(text: &str) -> ProcessLog {
-    let mut log = ProcessLog::default();
-    for line in text.lines() {
-        // Most lines are samples.
-        if line.starts_with("[\"sample\"") || line.starts_with("[\"node\"") {
-            continue;
+impl ProcessLog {
+    fn line(&mut self, line: &[u8]) {
+        if Record::is_of_stacks(line) {
+            return;
         }
-        let Ok(record) = serde_json::from_str::<Value>(line) else { continue };
-        let text = |at: usize| record[at].as_str().unwrap_or_default().to_owned();
-        if record.get("strobe").is_some() {
-            log.pid = record["pid"].as_i64().unwrap_or(0);
-            log.script = record["script"].as_str().unwrap_or_default().to_owned();
-            log.python = record["python"].as_str().unwrap_or_default().to_owned();
-            continue;
-        }
-        match record[0].as_str() {
-            Some("framework") => {
-                log.frameworks.insert(text(1), text(2));
+        match Record::parse(line) {
+            Some(Record::Header(it)) => {
+                self.pid = it.pid.unwrap_or(0);
+                self.script = it.script.unwrap_or_default();
+                self.python = it.python.unwrap_or_default();
             }
-            Some("step-key") => log.step = Some((text(2), text(3))),
-            Some("step") => log.n_steps = record[2].as_i64().unwrap_or(log.n_steps),
-            Some("said") => {
-                let unix_ns = record[1].as_i64().unwrap_or(0);
-                log.said.push(Said { unix_ns, what: text(2), text: text(3) });
+            Some(Record::Framework { name, version }) => {
+                self.frameworks.insert(name, version);
             }
+            Some(Record::StepKey(it)) => self.step = Some(it),
+            Some(Record::Step { count, .. }) => self.n_steps = count,
+            Some(Record::Said(it)) => self.said.push(it),
             _ => (),
         }
     }
-    log
-}
 
-impl ProcessLog {
     /// The last thing said of this kind.
     pub fn last(&self, what: &str) -> Option<&Said> {
         self.said.iter().rev().find(|it| it.what == what)
@@ -85,18 +62,24 @@ impl ProcessLog {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::process_logs;
 
     #[test]
     fn a_log_that_was_cut_off_says_what_it_can() {
-        let log = read(
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(
+            folder.path().join("python-7.jsonl"),
             "{\"strobe\":\"python\",\"pid\":7,\"script\":\"t.py\",\"python\":\"3.12.1\"}\n\
              [\"framework\",\"jax\",\"0.10.2\"]\n[\"step-key\",5,\"function\",\"f\"]\n\
              [\"step\",5,1]\n[\"step\",9,2]\n[\"said\",9,\"window-start\",\"steady\"]\n[\"step\",1",
-        );
+        )
+        .unwrap();
+        let logs = process_logs(folder.path());
+        let [log] = logs.as_slice() else { panic!("{logs:?}") };
         assert_eq!((log.pid, log.n_steps), (7, 2));
         assert_eq!(log.frameworks["jax"], "0.10.2");
-        assert_eq!(log.step, Some(("function".to_owned(), "f".to_owned())));
+        let step = log.step.as_ref().unwrap();
+        assert_eq!((step.kind.as_str(), step.name.as_str()), ("function", "f"));
         assert_eq!(log.last("window-start").unwrap().text, "steady");
         assert_eq!(log.last("saved"), None);
     }

@@ -90,7 +90,7 @@ impl Manifest {
                     "script": it.script,
                     "python": it.python,
                     "frameworks": it.frameworks,
-                    "step": it.step.as_ref().map(|it| json!({"kind": it.0, "name": it.1})),
+                    "step": it.step.as_ref().map(|it| json!({"kind": it.kind, "name": it.name})),
                     "steps": it.n_steps,
                     "said": said,
                 })

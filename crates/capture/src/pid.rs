@@ -60,23 +60,8 @@ pub struct Sampled {
     pub readings: u64,
     /// Of these, the times at which its stacks could not be made sense of.
     pub missed: u64,
-    /// Where the main thread was, most often first.
-    pub places: Vec<Place>,
     /// The process ended, or the file reached its limit, before sampling was to end.
     pub ended_early: Option<String>,
-}
-
-/// A line of the user's code, or of a library where none of the user's called it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    pub function: String,
-    pub file: String,
-    /// Unknown where it could not be made out.
-    pub line: Option<i32>,
-    /// The library's function that it was in, where it was in one.
-    pub inside: Option<String>,
-    /// Samples of the main thread that were here.
-    pub samples: u64,
 }
 
 /// Why a process could not be sampled.
@@ -223,8 +208,7 @@ pub fn sample_when(
         }
     }
     file.flush().map_err(write_error)?;
-    let places = stacks.places();
-    Ok(Sampled { file: name.into(), python, readings, missed, places, ended_early })
+    Ok(Sampled { file: name.into(), python, readings, missed, ended_early })
 }
 
 /// One thread's stack at one moment, innermost frame first.

@@ -17,8 +17,7 @@ use capture::pid::{self, PidError, Sampled};
 use capture::remote::{self, Captured, RemoteError, SERVERS, Said, Server};
 use serde_json::{Value, json};
 
-use crate::output::{Format, Grid, Output, wrap};
-use session::report::words::percent;
+use crate::output::{Format, Output};
 use crate::report;
 
 /// Capture running jobs on demand and say why they are slow
@@ -121,12 +120,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         no_findings: false,
         strict: false,
     };
-    if outcomes.iter().any(|it| matches!(it.got, Ok(Got::Profile(_)))) {
-        return report::run(&report, out);
-    }
-    // Only Python was sampled: without a profile there are no steps to report on.
-    print_places(&outcomes, &folder, args.format, out)?;
-    Ok(ExitCode::from(crate::NOT_ENOUGH))
+    report::run(&report, out)
 }
 
 fn note(text: &str) {
@@ -287,82 +281,6 @@ fn write_manifest(
     manifest.end(None, &[]);
     capture::write_manifest(folder, &manifest).with_context(|| {
         format!("the manifest could not be written\n  folder: {}", folder.display())
-    })
-}
-
-/// Of a page of places the first tell.
-const MOST_PLACES: usize = 15;
-
-/// Where Python was, for want of a report.
-fn print_places(
-    outcomes: &[Outcome],
-    folder: &Path,
-    format: Format,
-    out: &mut Output,
-) -> anyhow::Result<()> {
-    let sampled: Vec<(&str, &Sampled)> = outcomes
-        .iter()
-        .filter_map(|it| match &it.got {
-            Ok(Got::Samples(got)) => Some((it.target.as_str(), got)),
-            _ => None,
-        })
-        .collect();
-    if format == Format::Json {
-        return Ok(out.json(&places_as_json(&sampled, folder))?);
-    }
-    for (pid, sampled) in sampled {
-        let total: u64 = sampled.places.iter().map(|it| it.samples).sum();
-        let rows = sampled.places.iter().take(MOST_PLACES).map(|it| {
-            let share = it.samples as f64 / total as f64;
-            let line = it.line.map(|it| format!(":{it}")).unwrap_or_default();
-            let at = format!("{}{line}", it.file);
-            let inside = it.inside.as_deref().unwrap_or_default();
-            vec![tame(&it.function), tame(&at), tame(inside), percent(share)]
-        });
-        let grid = Grid {
-            columns: ["Function", "at", "in", "share"].map(str::to_owned).to_vec(),
-            right: vec![false, false, false, true],
-            rows: rows.collect(),
-        };
-        let head = format!(
-            "Where the main thread of process {pid} was, of {total} samples; why its steps are \
-             slow cannot be told from these alone."
-        );
-        match format {
-            Format::Csv => write!(out, "{}", grid.csv())?,
-            Format::Md => write!(out, "{head}\n\n{}", grid.markdown())?,
-            _ => {
-                let head = out.strong(wrap(&head, out.width, " ").trim_end());
-                let table = grid.text(out.width, 1);
-                write!(out, "{head}\n\n{table}")?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Names come from another process: nothing in them may move the cursor.
-fn tame(name: &str) -> String {
-    name.chars().map(|it| if it.is_control() { ' ' } else { it }).collect()
-}
-
-fn places_as_json(sampled: &[(&str, &Sampled)], folder: &Path) -> Value {
-    let of_process = |(pid, sampled): &(&str, &Sampled)| {
-        let place = |it: &pid::Place| {
-            json!({"function": it.function, "file": it.file, "line": it.line,
-                   "inside": it.inside, "samples": it.samples})
-        };
-        json!({
-            "pid": pid.parse::<u32>().ok(), "python": sampled.python,
-            "readings": sampled.readings, "missed": sampled.missed,
-            "main_thread": sampled.places.iter().map(place).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "schema": 1,
-        "run": {"path": folder, "name": folder.file_name().map(|it| it.to_string_lossy())},
-        "steps": {"count": 0, "found_by": "none", "confidence": 0.0},
-        "python_samples": sampled.iter().map(of_process).collect::<Vec<_>>(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! `strobe report`: the verdict, top-down: the sentence, the bar, the steps, the ops, the notes.
 
+mod beside;
 mod findings;
 
 use std::fmt::Write as _;
@@ -64,6 +65,7 @@ fn headline(report: &Report, room: usize) -> String {
         let names = run.frameworks.iter().map(|it| match *it {
             "tensorflow" => "TensorFlow",
             "jax" => "JAX",
+            "torch" => "PyTorch",
             other => other,
         });
         parts.push(names.collect::<Vec<_>>().join(", "));
@@ -73,8 +75,11 @@ fn headline(report: &Report, room: usize) -> String {
         1 => Some("1 host".to_owned()),
         n => Some(format!("{n} hosts")),
     };
-    // A training log alone says nothing of either.
-    parts.extend(hosts.map(|it| format!("{it}, {}", devices_in_words(report))));
+    // Which devices there were is not known without a profile; a training log knows neither.
+    parts.extend(hosts.map(|it| match run.events {
+        0 => it,
+        _ => format!("{it}, {}", devices_in_words(report)),
+    }));
     if let Some(steps) = &report.steps {
         let all = steps.count + steps.warmup_skipped + steps.partial;
         let word = if steps.count == 1 { "step" } else { "steps" };
@@ -120,6 +125,7 @@ fn text(report: &Report, out: &Output) -> String {
         text += &bar(report, out);
         text += &legend(report, out);
     }
+    text += &beside::text(report, out);
     text += &findings::text(report, out);
     if let Some(steps) = &report.steps {
         let _ = writeln!(text);
@@ -259,6 +265,7 @@ fn ops_grid(report: &Report) -> Grid {
 fn markdown(report: &Report) -> String {
     let mut text = format!("# {}\n\n{}\n\n", headline(report, usize::MAX), verdict(report));
     text += &breakdown_grid(report).markdown();
+    text += &beside::markdown(report);
     text += &findings::markdown(report);
     if !report.top_ops.is_empty() {
         text += "\n";

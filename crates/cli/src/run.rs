@@ -43,6 +43,9 @@ pub struct Args {
     /// End the command once its steps are captured
     #[arg(long)]
     stop_after: bool,
+    /// Only write the run folder: no report
+    #[arg(long, short, conflicts_with = "report")]
+    quiet: bool,
     /// Write the report to this file instead of stderr
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -108,7 +111,9 @@ pub fn run(args: &Args, _: &mut Output) -> anyhow::Result<ExitCode> {
     manifest.end(Some(ended), &processes);
     capture::write_manifest(&folder, &manifest)?;
     // Whatever the report says or cannot say, the command's own end is the answer.
-    if let Err(error) = conclude(args, &folder, &processes) {
+    if !args.quiet
+        && let Err(error) = conclude(args, &folder, &processes)
+    {
         let _ = writeln!(io::stderr(), "error: {error}");
     }
     Ok(exit(ended, &processes))
@@ -181,15 +186,8 @@ fn nothing_captured(args: &Args, folder: &Path, processes: &[ProcessLog]) -> Opt
         let steps: i64 = processes.iter().map(|it| it.n_steps).sum();
         return Some(format!("{steps} steps timed, none profiled, as asked"));
     }
-    if folder.join("profile").exists() {
+    if ["profile", "torch"].iter().any(|it| folder.join(it).exists()) {
         return None;
-    }
-    if folder.join("torch").exists() {
-        return Some(
-            "PyTorch's profile is kept beside; it cannot be read yet\n  \
-             hint: open the file below torch/ in Perfetto or chrome://tracing"
-                .to_owned(),
-        );
     }
     if processes.is_empty() {
         return Some(

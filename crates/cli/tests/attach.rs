@@ -124,6 +124,16 @@ fn a_python_process_says_where_it_is_and_what_is_missing() {
     assert_eq!(done.status.code(), Some(3), "{said}");
     assert!(said.contains("jax.profiler.start_server(6009)"), "{said}");
     assert!(run.join(format!("python-{pid}.jsonl")).is_file());
-    let hottest = &json(&done.stdout)["python_samples"][0]["main_thread"][0];
+    let hottest = &json(&done.stdout)["beside"]["python_lines"][0];
     assert_eq!((&hottest["function"], &hottest["line"]), (&"spin".into(), &3.into()));
+    assert_eq!(hottest["activity"], "driving");
+    // Whoever opens the folder later is told the same.
+    let report = |format: &str| {
+        let args = ["report", run.to_str().unwrap(), "--format", format];
+        Command::new(env!("CARGO_BIN_EXE_strobe")).args(args).output().unwrap()
+    };
+    assert_eq!(json(&report("json").stdout), json(&done.stdout));
+    let shown = report("text");
+    assert_eq!(shown.status.code(), Some(3));
+    assert!(text(&shown.stdout).contains(" spin "), "{}", text(&shown.stdout));
 }

@@ -294,6 +294,21 @@ fn hostile_lines_have_an_answer() {
 }
 
 #[test]
+fn runs_of_a_command_are_told_by_one_line_each() {
+    let folder = Folder::new();
+    let log = folder.run("given", &steps(300, 30.0, 0, 1));
+    // The command itself is named in the results; what it prints is not part of them.
+    let copy = format!("cp {log}/python-12.jsonl \"$STROBE_RUN_FOLDER\"; printf '%s-%s\\n' of it");
+    let done = bench(&["--runs", "2", "--", "sh", "-c", &copy]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert!(!text(&done.stdout).contains("of-it"), "results alone go to stdout");
+    let said = text(&done.stderr);
+    let ours: Vec<&str> = said.lines().filter(|it| *it != "of-it").collect();
+    let [first, second] = ours.as_slice() else { panic!("{said}") };
+    assert!(first.starts_with("run 1 of 2: sh -c") && second.starts_with("run 2 of 2: "), "{said}");
+}
+
+#[test]
 fn errors_say_what_is_wrong_and_exit_with_2() {
     let folder = Folder::new();
     let run = folder.run("run", &steps(50, 30.0, 0, 1));

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Type, Union
 
 from . import _capture
+from ._capture.frameworks import FRAMEWORKS
 
 if TYPE_CHECKING:
     from . import Run
@@ -19,15 +20,14 @@ if TYPE_CHECKING:
 # Whoever opens a block trains in it: without a step after this long, none will be seen.
 NO_STEP_SECONDS = 0.3
 
-_FRAMEWORKS = ("tensorflow", "jax", "torch")
-
 
 class profile:
     """Captures a few steady steps of the training loop inside a `with` block.
 
     Steps are found as `strobe run` finds them; `stroboscope.step()` at the beginning of each says
     it outright. The window opens once steps are steady, and closes after `steps` of them. Where no
-    step is seen at once, as of functions that were compiled before the block, it opens by time.
+    step is seen at once it opens by time: before Python 3.12, functions that JAX compiled before
+    the block are not seen.
 
     >>> with stroboscope.profile() as capture:      # doctest: +SKIP
     ...     model.fit(dataset, epochs=1)
@@ -61,9 +61,9 @@ class profile:
         self.folder: str = ""
 
     def __enter__(self) -> "profile":
-        if _capture.relay.engine is not None or _hooked() is not None:
+        if _engine() is not None:
             raise RuntimeError("this process is being captured already")
-        imported = [it for it in _FRAMEWORKS if it in sys.modules]
+        imported = [it for it in FRAMEWORKS if it in sys.modules]
         if not imported:
             raise RuntimeError("import TensorFlow, JAX or PyTorch before profiling")
         self.folder = _new_folder(self._out)
@@ -71,7 +71,7 @@ class profile:
         self._write_manifest()
         self._engine = _capture.begin(self.folder, self._settings)
         for name in imported:
-            _capture.watch(name)
+            _capture.watch(name, late=True)
         return self
 
     def __exit__(
@@ -80,8 +80,9 @@ class profile:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        if self._engine is not None:
-            _capture.end(self._engine)
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            _capture.end(engine)
             self._manifest["ended_unix_ns"] = time.time_ns()
             self._write_manifest()
 
@@ -89,6 +90,11 @@ class profile:
         """Opens what was captured."""
         from . import load
 
+        if not self.folder:
+            raise RuntimeError(
+                "nothing was captured here: nothing ran yet, or the process was being captured "
+                "already, as by `strobe run`"
+            )
         return load(self.folder)
 
     def _write_manifest(self) -> None:
@@ -100,19 +106,20 @@ class profile:
 
 def step(name: str = "step") -> None:
     """Says that a step begins here. Without a capture it does nothing, at no cost to speak of."""
-    module = _hooked() or _capture
-    engine = module.relay.engine
+    _step("", name)
+
+
+def _step(framework: str, name: str) -> None:
+    engine = _engine()
     if engine is not None:
-        engine.begins(_first_framework(engine), "step", name, name)
+        engine.begins(framework, "step", name, name)
 
 
-def _first_framework(engine: Any) -> str:
-    return next(iter(engine.frameworks), "")
-
-
-def _hooked() -> Any:
-    """The part that `strobe run` has put in front of this program, if it has."""
-    return sys.modules.get("_stroboscope_capture")
+def _engine() -> Any:
+    """Who captures this process: what `strobe run` has put in front of it, or a block of ours."""
+    hooked: Any = sys.modules.get("_stroboscope_capture")
+    engine = None if hooked is None else hooked.relay.engine
+    return engine if engine is not None else _capture.relay.engine
 
 
 def _new_folder(out: Optional[str]) -> str:
@@ -150,15 +157,20 @@ def _manifest() -> dict[str, Any]:
 def keras_callback(**options: Any) -> Any:
     """A Keras callback that captures a few steady batches of `fit`, `evaluate` or `predict`.
 
-    >>> model.fit(dataset, callbacks=[stroboscope.keras_callback()])    # doctest: +SKIP
+    >>> callback = stroboscope.keras_callback()                 # doctest: +SKIP
+    >>> model.fit(dataset, callbacks=[callback])                # doctest: +SKIP
+    >>> callback.capture.load().findings                        # doctest: +SKIP
 
-    Takes what `profile` takes. Afterwards the callback's `capture.load()` opens what was captured.
+    Takes what `profile` takes. The first loop that it is given to is captured, later ones pass
+    untouched. Where the process is being captured already, as by `strobe run`, it only says where
+    batches begin.
     """
     keras: Any = sys.modules.get("keras")
     if keras is None and "tensorflow" in sys.modules:
         keras = sys.modules["tensorflow"].keras
     if keras is None:
         raise RuntimeError("import keras before")
+    backend = str(keras.backend.backend())
 
     class Callback(keras.callbacks.Callback):  # type: ignore[misc]
         """Opens a capture around the loop, and says where each batch begins."""
@@ -166,24 +178,55 @@ def keras_callback(**options: Any) -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.capture = profile(**options)
-            # An evaluation inside of `fit` begins and ends within it.
-            self._loops = 0
+            self._loop: Optional[str] = None
 
-        def _begin(self, logs: Any = None) -> None:
-            self._loops += 1
-            if self._loops == 1 and _hooked() is None:
+        def _begin(self, loop: str) -> None:
+            if loop == "test" and self._loop == "train":
+                # Validation is part of the training.
+                return
+            # A loop that raised did not say that it ended.
+            self._finish()
+            self._loop = loop
+            if not self.capture.folder and _engine() is None:
                 self.capture.__enter__()
 
-        def _end(self, logs: Any = None) -> None:
-            self._loops -= 1
-            if self._loops == 0 and _hooked() is None:
-                self.capture.__exit__(None, None, None)
+        def _end(self, loop: str) -> None:
+            if loop == self._loop:
+                self._finish()
 
-        def _batch(self, batch: Any, logs: Any = None) -> None:
-            step("batch")
+        def _finish(self) -> None:
+            self._loop = None
+            self.capture.__exit__(None, None, None)
 
-        on_train_begin = on_test_begin = on_predict_begin = _begin
-        on_train_end = on_test_end = on_predict_end = _end
-        on_train_batch_begin = on_predict_batch_begin = _batch
+        def _batch(self, loop: str) -> None:
+            if loop == self._loop:
+                _step(backend, "batch")
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            self._begin("train")
+
+        def on_test_begin(self, logs: Any = None) -> None:
+            self._begin("test")
+
+        def on_predict_begin(self, logs: Any = None) -> None:
+            self._begin("predict")
+
+        def on_train_end(self, logs: Any = None) -> None:
+            self._end("train")
+
+        def on_test_end(self, logs: Any = None) -> None:
+            self._end("test")
+
+        def on_predict_end(self, logs: Any = None) -> None:
+            self._end("predict")
+
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self._batch("train")
+
+        def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self._batch("test")
+
+        def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
+            self._batch("predict")
 
     return Callback()

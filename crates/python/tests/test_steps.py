@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
+import stroboscope
 from stroboscope._capture import steps
+from stroboscope._capture.frameworks import FRAMEWORKS
 
 MS = 1_000_000
 
@@ -77,3 +82,14 @@ def test_every_prefix_of_a_steady_run_is_judged_without_an_error():
     durations = [500 * MS] + [30 * MS] * 500
     firsts = [n for n in range(len(durations)) if steps.steady(durations[:n])]
     assert firsts and firsts[0] <= 30
+
+
+def test_the_hook_waits_for_every_framework():
+    """The hook stands alone, in any Python: it repeats the names, and must not forget one."""
+    hook = Path(stroboscope.__file__).parent / "_hook" / "sitecustomize.py"
+    (waits_for,) = [
+        ast.literal_eval(it.value)
+        for it in ast.walk(ast.parse(hook.read_text()))
+        if isinstance(it, ast.Assign) and isinstance(it.value, ast.Set)
+    ]
+    assert waits_for == set(FRAMEWORKS)

@@ -12,7 +12,8 @@ rule! {
     ///
     /// ## Evidence
     /// Samples during the steps: cores that are busy beyond what the process and its children use,
-    /// while threads wait (the kernel's CPU pressure, or more threads ready to run than cores); the
+    /// while threads wait (as the kernel counts for each thread of the training; else its CPU
+    /// pressure, or more threads ready to run than cores); the
     /// periods in which the container's quota was used up; time that the hypervisor gave to others.
     /// A training that uses all cores by itself is not contention, unless it has twice as many
     /// threads ready to run as there are cores.
@@ -24,7 +25,8 @@ rule! {
     /// ## When it is wrong
     /// Workers of the same training that are no children of the process (a tf.data service, Ray)
     /// count as others. Threads that spin while they wait count as ready to run, and take no core
-    /// from others for long.
+    /// from others for long. The thread that waited most may be one that nobody waits for, as of
+    /// data that is made ahead of time.
     pub struct CpuContention = "cpu-contention";
 }
 
@@ -33,8 +35,8 @@ rule! {
 const OTHERS_SHARE: f64 = 0.25;
 /// And on a small machine some tenths of a core are a browser or an editor.
 const OTHERS_CORES: f64 = 0.5;
-/// A thread that waits for a core holds the step only while nobody of the same step works or
-/// sleeps meanwhile. Half of the waiting can be vouched for.
+/// Where the training's own waiting was not measured: a thread that waits for a core holds the step
+/// only while nobody of the same step works or sleeps meanwhile. Half of it can be vouched for.
 const OF_WAITING: f64 = 0.5;
 /// Below this share of the time in which a thread waits, waking up is all it is.
 const WAITED: f64 = 0.10;
@@ -95,6 +97,8 @@ struct Seen<'t> {
     /// Cores that others use; unknown where the process was not seen.
     others: Option<f64>,
     waited: Option<f64>,
+    /// Of the time, by the thread of the training that waited most.
+    held_up: Option<f64>,
     own_waited: Option<f64>,
     stolen: f64,
     quota_used_up: f64,
@@ -122,6 +126,7 @@ impl<'t> Seen<'t> {
                 .zip(samples.mean("cpu/process"))
                 .map(|(busy, own)| (busy * cores - own).max(0.0)),
             waited: samples.pressure("cpu"),
+            held_up: samples.mean("cpu/waiting"),
             own_waited: samples.mean("pressure/own/cpu"),
             stolen: samples.mean("cpu/stolen").unwrap_or(0.0),
             quota_used_up: samples.mean("cpu/throttled").unwrap_or(0.0),
@@ -168,8 +173,16 @@ impl<'t> Seen<'t> {
         let others = self.others.filter(|&it| it >= (OTHERS_SHARE * self.cores).max(OTHERS_CORES))?;
         // Others' cores are no loss to a process that is kept to its own: only its own waiting is.
         let waited = if self.allowed < self.cores { self.own_waited? } else { self.waited.unwrap_or(1.0) };
-        let wait = self.waiting();
-        if waited < WAITED || wait <= 0.0 {
+        // Without others the training has their cores: it cannot win more.
+        let most = others / self.cores;
+        let (share, confidence) = match self.held_up {
+            Some(it) => (it.min(most), 0.8),
+            None => {
+                let confidence = if self.waited.is_some() { 0.6 } else { 0.5 };
+                (self.waiting().min(most) * OF_WAITING, confidence)
+            }
+        };
+        if waited < WAITED || share <= 0.0 {
             return None;
         }
         Some(Cause {
@@ -177,8 +190,8 @@ impl<'t> Seen<'t> {
                 "other programs use {others:.1} of {} cores, while {:.1} threads want to run",
                 self.cores, self.runnable
             ),
-            share: wait.min(others / self.cores) * OF_WAITING,
-            confidence: if self.waited.is_some() { 0.7 } else { 0.5 },
+            share,
+            confidence,
             fix: "see who (`top`), and run it elsewhere or later",
             is_own: false,
         })
@@ -205,7 +218,9 @@ impl<'t> Seen<'t> {
         if let Some(others) = self.others {
             text += &format!(", {others:.1} of which others used");
         }
-        if let Some(waited) = self.waited {
+        if let Some(held_up) = self.held_up {
+            text += &format!("; a thread of the training waited for one {} of the time", percent(held_up));
+        } else if let Some(waited) = self.waited {
             text += &format!("; something waited for a core {} of the time", percent(waited));
         }
         let counters = [
@@ -214,6 +229,7 @@ impl<'t> Seen<'t> {
             "cpu/process",
             "cpu/stolen",
             "cpu/throttled",
+            "cpu/waiting",
             "pressure/cpu",
             "pressure/own/cpu",
         ];
@@ -250,6 +266,13 @@ mod tests {
              a core 90 % of the time"
         );
         assert_eq!(found.evidence[0].rows.len(), 4);
+        // What the training's own threads waited says how much of it holds the step.
+        let measured = machine(1.0, 1.0, 6.0, Some(0.9)).counter("cpu/waiting", &[0.3; 8]);
+        let measured = measured.finding(&CpuContention);
+        assert_eq!(measured.cost.0, found.cost.0 * 6 / 5, "0.3 against half of 0.5");
+        assert!(measured.evidence[0].text.ends_with("of the training waited for one 30 % of the time"));
+        let unhurt = machine(1.0, 1.0, 6.0, Some(0.9)).counter("cpu/waiting", &[0.01; 8]);
+        assert_eq!(unhurt.verdict(&CpuContention), Verdict::Clear);
         // A kernel without pressure tells by the threads alone.
         machine(1.0, 1.0, 6.0, None).finding(&CpuContention);
     }

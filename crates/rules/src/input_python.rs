@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::python_line::PythonLine;
 
 use crate::input::{Cause, blamed, named};
-use crate::lines::{busiest, file_name, line_in_words};
+use crate::lines::{busiest, line_in_words, place};
 use crate::{Evidence, Rule, Verdict};
 
 rule! {
@@ -31,7 +31,7 @@ impl Rule for InputPython {
         let rows = tables.get::<PythonLine>();
         let function = busiest(&rows, "input");
         let place = function.as_ref().map(|it| {
-            format!(", in {} ({}:{})", it.function, file_name(it.file), rows[it.lines[0]].line)
+            format!(", in {} ({})", it.function, place(&rows[it.lines[0]]))
         });
         let title = format!(
             "batches are made in Python: {} takes {} a step{}",

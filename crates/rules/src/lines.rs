@@ -9,7 +9,6 @@ use trace::Dur;
 #[derive(Debug, PartialEq)]
 pub struct Busiest<'a> {
     pub function: &'a str,
-    pub file: &'a str,
     /// Of the samples of this activity.
     pub share: f64,
     /// Rows of the table; at least one.
@@ -32,13 +31,25 @@ pub fn busiest<'a>(rows: &'a [PythonLine], activity: &str) -> Option<Busiest<'a>
     if all < FEWEST_SAMPLES {
         return None;
     }
-    let ((file, function), (samples, lines)) = functions.into_iter().max_by_key(|it| it.1.0)?;
-    Some(Busiest { function, file, share: samples as f64 / all as f64, lines })
+    let ((_, function), (samples, lines)) = functions.into_iter().max_by_key(|it| it.1.0)?;
+    Some(Busiest { function, share: samples as f64 / all as f64, lines })
 }
 
 /// The path before it is the user's own business.
 pub fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
+    let mut parts = path.rsplit(['/', '\\']);
+    let name = parts.next().unwrap_or(path);
+    match parts.next() {
+        // Jupyter's kernel names a cell by a hash of its text, which says nothing to anybody.
+        Some(folder) if folder.starts_with("ipykernel_") => "a notebook cell",
+        _ => name,
+    }
+}
+
+/// `train.py:12`, as far as it is known.
+pub fn place(row: &PythonLine) -> String {
+    let line = row.line.map(|it| format!(":{it}")).unwrap_or_default();
+    format!("{}{line}", file_name(&row.file))
 }
 
 /// `line 12 of train.py, in log: 60.0 ms a step, calling dumps`.
@@ -48,5 +59,19 @@ pub fn line_in_words(row: &PythonLine) -> String {
         None => format!("{} samples", row.samples),
     };
     let calling = row.inside.as_ref().map(|it| format!(", calling {it}")).unwrap_or_default();
-    format!("line {} of {}, in {}: {time}{calling}", row.line, file_name(&row.file), row.function)
+    let line = row.line.map(|it| format!("line {it} of ")).unwrap_or_default();
+    format!("{line}{}, in {}: {time}{calling}", file_name(&row.file), row.function)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn files_are_named_as_people_know_them() {
+        assert_eq!(file_name("/home/me/train.py"), "train.py");
+        assert_eq!(file_name(r"C:\me\train.py"), "train.py");
+        assert_eq!(file_name("train.py"), "train.py");
+        assert_eq!(file_name("/tmp/ipykernel_4711/632161008.py"), "a notebook cell");
+    }
 }

@@ -8,7 +8,7 @@ use analyses::step::Counted;
 use trace::{Dur, EventId};
 
 use crate::facts::{NO_STEPS, facts, percent};
-use crate::lines::{busiest, file_name, line_in_words};
+use crate::lines::{busiest, line_in_words, place};
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -106,7 +106,7 @@ fn sampled_holder(tables: &Tables) -> Option<Holder> {
     });
     Some(Holder {
         function: top.function.to_owned(),
-        place: format!("{}:{}", file_name(top.file), rows[top.lines[0]].line),
+        place: place(&rows[top.lines[0]]),
         share: top.share,
         evidence: lines.collect(),
     })

@@ -32,6 +32,8 @@ pub struct Run {
     pub log_folder: PathBuf,
     /// Event files that belong here and are more than is read at once.
     pub n_left_out: usize,
+    /// Profiles that a capture kept and no source can read yet.
+    pub unread: Vec<PathBuf>,
     /// Folders of the runs that were not taken, newest first.
     pub others: Vec<PathBuf>,
 }
@@ -54,6 +56,7 @@ impl Run {
             files: Vec::new(),
             log_folder: path.to_owned(),
             n_left_out: 0,
+            unread: Vec::new(),
             others: Vec::new(),
         };
         if !about.is_dir() {
@@ -79,6 +82,7 @@ impl Run {
             // Profiles say when the trace begins; what was recorded beside them follows.
             run.files.sort_by_key(|it| !is_profile(it));
             run.others = runs.map(|it| it.0).collect();
+            run.unread = unread(&folder);
             let log = match found.wholes.contains(&folder) {
                 true => Log::below(&folder, &found.events, &folder),
                 false => {
@@ -163,6 +167,19 @@ fn is_beside(path: &Path) -> bool {
 fn is_profile(path: &Path) -> bool {
     let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     name.ends_with("xplane.pb") || name.ends_with("xplane.pb.gz")
+}
+
+/// What PyTorch's profiler left in a capture of ours.
+fn unread(folder: &Path) -> Vec<PathBuf> {
+    if !is_capture(folder) {
+        return Vec::new();
+    }
+    let Ok(entries) = fs::read_dir(folder.join("torch")) else { return Vec::new() };
+    let is_kept = |it: &PathBuf| it.to_string_lossy().ends_with(".pt.trace.json");
+    let mut files: Vec<PathBuf> =
+        entries.filter_map(|it| Some(it.ok()?.path())).filter(is_kept).collect();
+    files.sort();
+    files
 }
 
 /// When a run was made: profilers name its folder by the time; else by its newest file.

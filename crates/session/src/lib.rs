@@ -96,6 +96,14 @@ impl Session {
             format!("event files, of {} that belong here", run.files.len() + run.n_left_out)
         });
         name_runs(&mut out, &run.log_folder);
+        for file in &run.unread {
+            let file = file.strip_prefix(&run.path).unwrap_or(file).display();
+            out.note(NoteKind::UnreadableFile, || {
+                format!(
+                    "{file}: PyTorch's profile is kept, and cannot be read yet; Perfetto shows it"
+                )
+            });
+        }
         progress(Progress::Sorting);
         let tables = Arc::new(Tables::new(Arc::new(out.finish())));
         Ok(Session { run, tables, timeline: OnceLock::new() })
@@ -115,6 +123,7 @@ impl Session {
             files: Vec::new(),
             log_folder,
             n_left_out: 0,
+            unread: Vec::new(),
             others: Vec::new(),
             path: path.clone(),
         };

@@ -2,6 +2,7 @@
 //!
 //! Put together here once, so that the terminal, scripts and every other outlet say the same.
 
+pub mod beside;
 pub mod json;
 pub mod words;
 
@@ -16,6 +17,7 @@ use analyses::stream_sum::StreamSums;
 use rules::Diagnosis;
 use trace::{Dur, EventId, Note, OpKind, OpName, TrackKind};
 
+use self::beside::Beside;
 use crate::Session;
 
 /// What is said of a run before anything is asked.
@@ -34,6 +36,8 @@ pub struct Report {
     pub unknown: Vec<(&'static str, &'static str)>,
     /// What slows the run, what to change, and what could not be judged.
     pub diagnosis: Diagnosis,
+    /// What was recorded beside the profile.
+    pub beside: Beside,
     pub notes: Vec<Note>,
 }
 
@@ -129,6 +133,7 @@ impl Session {
             breakdown,
             unknown: self.unknown(),
             diagnosis: Diagnosis::default(),
+            beside: Beside::of(self.tables()),
             notes: trace.notes.clone(),
         }
     }

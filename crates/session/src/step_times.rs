@@ -9,11 +9,10 @@
 //! Not read: stacks and samples. Another kind of file with times of its own, as of a drained input
 //! pipeline, is another function that fills a [`TimeSeries`] line by line.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use runlog::{Line, Record};
 use statistics::Series;
 use trace::{Note, NoteKind};
 
@@ -101,49 +100,12 @@ fn python_files(folder: &Path) -> Result<Vec<PathBuf>, StepTimesError> {
     if !folder.is_dir() {
         return Err(StepTimesError::Missing { path: folder.to_owned() });
     }
-    let entries = folder.read_dir().map_err(|source| io_error(folder, source))?;
-    let is_python = |it: &PathBuf| {
-        let name = it.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-        // A pipe of that name would wait for ever.
-        name.starts_with("python-") && name.ends_with(".jsonl") && it.is_file()
-    };
-    let mut files: Vec<PathBuf> =
-        entries.filter_map(|it| Some(it.ok()?.path())).filter(is_python).collect();
-    files.sort();
-    Ok(files)
-}
-
-/// Longer lines are no records of ours; without a limit one could fill the memory.
-const LONGEST_LINE: usize = 1 << 20;
-
-/// One line, without its end.
-struct Line {
-    bytes: Vec<u8>,
-    /// It has an end: a writer that was killed leaves a last line without.
-    is_whole: bool,
-}
-
-fn lines(path: &Path, mut each: impl FnMut(&Line)) -> io::Result<()> {
-    let mut file = BufReader::new(File::open(path)?);
-    let mut line = Line { bytes: Vec::new(), is_whole: true };
-    loop {
-        line.bytes.clear();
-        let n = (&mut file).take(LONGEST_LINE as u64).read_until(b'\n', &mut line.bytes)?;
-        if n == 0 {
-            return Ok(());
-        }
-        line.is_whole = line.bytes.pop_if(|it| *it == b'\n').is_some();
-        if !line.is_whole && n == LONGEST_LINE {
-            file.skip_until(b'\n')?;
-            line.is_whole = true;
-        }
-        each(&line);
-    }
+    runlog::logs(folder).map_err(|source| io_error(folder, source))
 }
 
 fn read_python(path: PathBuf) -> Result<ProcessSteps, StepTimesError> {
     let mut reader = Reader::default();
-    lines(&path, |line| reader.line(line)).map_err(|source| io_error(&path, source))?;
+    runlog::each_line(&path, |line| reader.line(line)).map_err(|source| io_error(&path, source))?;
     Ok(reader.finish(path))
 }
 
@@ -155,7 +117,7 @@ struct Reader {
     /// The series that steps belong to now.
     current: usize,
     /// Time and number of the last step record of that series.
-    last: Option<(i64, u64)>,
+    last: Option<(i64, i64)>,
     spans: Vec<Span>,
     windows: Vec<Window>,
     notes: Vec<Note>,
@@ -181,62 +143,44 @@ struct Window {
 
 impl Reader {
     fn line(&mut self, line: &Line) {
-        // By far the most lines; they have no times of steps.
-        let skipped: [&[u8]; 3] = [b"[\"sample\"", b"[\"node\"", b"[\"frame\""];
-        let is_skipped = line.is_whole && skipped.iter().any(|it| line.bytes.starts_with(it));
+        // They have no times of steps.
+        let is_skipped = line.is_whole && Record::is_of_stacks(&line.bytes);
         if is_skipped || line.bytes.trim_ascii().is_empty() {
             return;
         }
-        let shown = || {
-            let text =
-                String::from_utf8_lossy(&line.bytes[..line.bytes.len().min(80)]).into_owned();
-            // A terminal must not obey what a broken file says.
-            text.chars().map(|it| if it.is_control() { '\u{FFFD}' } else { it }).collect()
-        };
-        let Ok(value) = serde_json::from_slice::<Value>(&line.bytes) else {
-            let kind = if line.is_whole { NoteKind::Malformed } else { NoteKind::Truncated };
-            return self.note(kind, shown);
-        };
-        let understood = match &value {
-            Value::Object(header) => {
-                let text = |it: &Value| it.as_str().map(str::to_owned);
-                self.host = header.get("host").and_then(text).or(self.host.take());
-                self.pid = header.get("pid").and_then(Value::as_u64).or(self.pid);
-                Some(())
+        match Record::parse(&line.bytes) {
+            Some(record) => self.record(record),
+            None => {
+                let kind = if line.is_whole { NoteKind::Malformed } else { NoteKind::Truncated };
+                self.note(kind, || {
+                    let shown = &line.bytes[..line.bytes.len().min(80)];
+                    // A terminal must not obey what a broken file says.
+                    let tame = |it: char| if it.is_control() { '\u{FFFD}' } else { it };
+                    String::from_utf8_lossy(shown).chars().map(tame).collect()
+                });
             }
-            Value::Array(record) => self.record(record),
-            _ => None,
-        };
-        if understood.is_none() {
-            self.note(NoteKind::Malformed, shown);
         }
     }
 
-    /// `None`: not what the record's name promises.
-    fn record(&mut self, record: &[Value]) -> Option<()> {
-        let int = |at: usize| record.get(at).and_then(Value::as_i64);
-        let count = |at: usize| record.get(at).and_then(Value::as_u64);
-        let text = |at: usize| record.get(at).and_then(Value::as_str);
-        match text(0)? {
-            "step" => self.step(int(1)?, count(2)?),
-            "step-key" => {
-                let key = StepKey { kind: text(2)?.to_owned(), name: text(3)?.to_owned() };
-                self.begin(Some(key));
+    fn record(&mut self, record: Record) {
+        match record {
+            Record::Header(it) => {
+                self.host = it.host.or(self.host.take());
+                self.pid = it.pid.and_then(|it| u64::try_from(it).ok()).or(self.pid);
             }
-            "examples" => {
-                let examples = count(1)?;
+            Record::Step { unix_ns, count } => self.step(unix_ns, count),
+            Record::StepKey(it) => self.begin(Some(StepKey { kind: it.kind, name: it.name })),
+            Record::Examples(n) => {
                 let series = self.current();
                 // The last batch of an epoch is often smaller; the largest is the usual one.
-                series.examples = series.examples.max(Some(examples));
+                series.examples = series.examples.max(u64::try_from(n).ok());
             }
-            "said" => self.said(int(1)?, text(2)?),
-            // Newer writers may say more.
+            Record::Said(it) => self.said(it.unix_ns, &it.what),
             _ => (),
         }
-        Some(())
     }
 
-    fn step(&mut self, time_ns: i64, n: u64) {
+    fn step(&mut self, time_ns: i64, n: i64) {
         self.current();
         let Some((last_ns, last_n)) = self.last.replace((time_ns, n)) else { return };
         let span = || {
@@ -314,7 +258,9 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, ProcessSteps, Reader, StepTimesError, TimeSeries, run_folders, step_times};
+    use runlog::Line;
+
+    use super::{ProcessSteps, Reader, StepTimesError, TimeSeries, run_folders, step_times};
 
     const HEADER: &str = r#"{"strobe": "python", "version": 1, "host": "box", "pid": 12}"#;
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use analyses::hardware::Hardware;
 use analyses::run_info::window;
 use session::Session;
+use session::report::words::verdict;
 
 /// A real profile in a run folder, with samples from long before to long after it.
 fn run_folder(folder: &Path) -> (PathBuf, Session) {
@@ -61,4 +62,61 @@ fn samples_without_a_profile_are_opened_too() {
     let rows = run.tables().get::<Hardware>();
     let seen: Vec<_> = rows.iter().map(|it| (it.step, &*it.counter, it.n)).collect();
     assert_eq!(seen, [(None, "cpu/all", 6000), (None, "memory/process", 6000)]);
+}
+
+/// What `strobe run` leaves of a PyTorch training: its profile cannot be read yet.
+const TORCH: &str = r#"{"strobe":"python","version":1,"host":"box","pid":7,"thread":7,"script":"train.py"}
+["framework","torch","2.15.0"]
+["step-key",1000000000,"optimizer","SGD",7]
+["step",1000000000,1]
+["step",1010000000,2]
+["step",1020000000,3]
+["said",1025000000,"window-start","steps are steady"]
+["frame",0,"/me/train.py","log",12]
+["node",0,null,0,14]
+["sample",1030000000,7,0]
+["sample",1030000000,8,0]
+["step",1060000000,4]
+["said",1070000000,"window-end","2 steps"]
+["said",1075000000,"saved","0.1 s"]
+["step",1080000000,5]
+["step",1090000000,6]
+"#;
+
+#[test]
+fn without_a_profile_that_can_be_read_what_is_there_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("torch")).unwrap();
+    write("manifest.json", r#"{"schema": 1}"#);
+    write("torch/7.pt.trace.json", "{}");
+    write("python-7.jsonl", TORCH);
+    write("python-9.jsonl", &TORCH.replace('7', "9"));
+    let samples = r#"{"strobe":"hardware","version":1,"host":"box","columns":["cpu/process","memory/process"]}
+[1000000000,0.5,100]
+[1050000000,1.5,300]
+"#;
+    write("hardware.jsonl", samples);
+    let report = Session::open(folder.path()).unwrap().report();
+    assert_eq!((report.run.events, report.run.frameworks.as_slice()), (0, ["torch"].as_slice()));
+    assert_eq!(report.steps, None, "of a profile there are none");
+    let steps = report.beside.steps.as_ref().unwrap();
+    assert_eq!((steps.count, steps.processes, steps.name.as_deref()), (10, 2, Some("SGD")));
+    assert_eq!(steps.median.to_string(), "10.00 ms", "without those that were profiled");
+    let lines: Vec<_> = report
+        .beside
+        .lines
+        .iter()
+        .map(|it| (&*it.activity, &*it.function, it.line, it.share))
+        .collect();
+    assert_eq!(lines, [("driving", "log", Some(14), 1.0)]);
+    let machine = &report.beside.machine[0];
+    assert_eq!((machine.cores_used, machine.memory_peak_bytes), (Some(1.0), Some(300.0)));
+    let notes: Vec<_> = report.notes.iter().map(|it| (it.kind.name(), it.first.as_str())).collect();
+    let kept = "torch/7.pt.trace.json: PyTorch's profile is kept, and cannot be read yet; Perfetto shows it";
+    assert_eq!(notes, [("unreadable-file", kept)]);
+    assert_eq!(
+        verdict(&report),
+        "10.00 ms a step, by the run's own clock; where it goes cannot be told without a profile."
+    );
 }

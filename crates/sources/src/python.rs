@@ -6,11 +6,12 @@
 //! | `step`, `step-key`           | its [`StepCount`]s                      |
 //! | `said` `window-start`, …     | its [`Window`]s                         |
 //! | `examples`                   | examples in a step, the last one said   |
+//! | `framework`                  | its name                                |
 //!
 //! Not read: what else was said, which is for people and stands in the manifest too.
 
 use hashbrown::HashMap;
-use serde_json::Value;
+use runlog::Record;
 use trace::{
     Frame, NoteKind, Place, Process, StackSample, Stacks, StepCount, Time, TraceBuilder, Window,
 };
@@ -41,9 +42,7 @@ impl Source for Python {
             if line.is_empty() {
                 continue;
             }
-            let understood = serde_json::from_slice(line)
-                .ok()
-                .and_then(|it: Value| if at == 0 { reader.header(&it) } else { reader.record(&it, out) });
+            let understood = Record::parse(line).and_then(|it| reader.record(it, at == 0, out));
             if understood.is_none() {
                 // The process was killed in the middle of a line.
                 let cut = lines.peek().is_none();
@@ -69,76 +68,72 @@ struct Reader {
 }
 
 impl Reader {
-    fn header(&mut self, header: &Value) -> Option<()> {
-        self.process.pid = header["pid"].as_i64()?;
-        self.process.driving_thread = header["thread"].as_i64();
-        Some(())
-    }
-
-    fn record(&mut self, record: &Value, out: &mut TraceBuilder) -> Option<()> {
-        let number = |at: usize| record[at].as_i64();
-        let stacks: &mut Stacks = &mut self.process.stacks;
-        match record[0].as_str()? {
-            "frame" => {
-                let first_line = line(&record[4])?;
-                let (file, function) = (record[2].as_str()?, record[3].as_str()?);
-                let frame = Frame { file: out.text(file), function: out.text(function), first_line };
-                self.frames.insert(number(1)?, stacks.frames.len() as u32);
+    /// `None`: what it names is not there, or it is where it cannot be.
+    fn record(&mut self, record: Record, is_first: bool, out: &mut TraceBuilder) -> Option<()> {
+        let process = &mut self.process;
+        let stacks: &mut Stacks = &mut process.stacks;
+        match record {
+            Record::Header(header) if is_first => {
+                process.pid = header.pid?;
+                process.driving_thread = header.thread;
+            }
+            Record::Header(_) => return None,
+            _ if is_first => return None,
+            Record::Frame { id, file, function, first_line } => {
+                let frame = Frame {
+                    file: out.text(&file),
+                    function: out.text(&function),
+                    first_line: first_line.unwrap_or(UNKNOWN_LINE),
+                };
+                self.frames.insert(id, stacks.frames.len() as u32);
                 stacks.frames.push(frame);
             }
-            "node" => {
+            Record::Node { id, parent, frame, line } => {
                 // Only what was said before: so that no place is its own ancestor.
-                let parent = match &record[2] {
-                    Value::Null => None,
-                    parent => Some(*self.places.get(&parent.as_i64()?)?),
+                let parent = match parent {
+                    None => None,
+                    Some(parent) => Some(*self.places.get(&parent)?),
                 };
-                let frame = *self.frames.get(&number(3)?)?;
-                let line = line(&record[4])?;
-                self.places.insert(number(1)?, stacks.places.len() as u32);
-                stacks.places.push(Place { parent, frame, line });
+                let frame = *self.frames.get(&frame)?;
+                self.places.insert(id, stacks.places.len() as u32);
+                stacks.places.push(Place { parent, frame, line: line.unwrap_or(UNKNOWN_LINE) });
             }
-            "sample" => {
-                let place = *self.places.get(&number(3)?)?;
-                let time = time(number(1)?, out)?;
-                stacks.samples.push(StackSample { time, thread: number(2)?, place });
+            Record::Sample { unix_ns, thread, node } => {
+                let place = *self.places.get(&node)?;
+                stacks.samples.push(StackSample { time: time(unix_ns, out)?, thread, place });
             }
-            "step" => {
+            Record::Step { unix_ns, count } => {
                 let anew = std::mem::take(&mut self.anew);
-                let step = StepCount { time: time(number(1)?, out)?, count: number(2)?, anew };
-                self.process.steps.push(step);
+                process.steps.push(StepCount { time: time(unix_ns, out)?, count, anew });
             }
-            "step-key" => {
+            Record::StepKey(key) => {
                 self.anew = true;
-                self.process.driving_thread = number(4).or(self.process.driving_thread);
-                self.process.step_name = record[3].as_str().map(str::to_owned);
+                process.driving_thread = key.thread.or(process.driving_thread);
+                process.step_name = Some(key.name);
             }
-            "examples" => self.process.examples = Some(number(1)?),
-            "said" => {
-                let windows = &mut self.process.windows;
-                let open = windows.last_mut().filter(|it| it.until.is_none());
-                match (record[2].as_str()?, open) {
+            Record::Examples(n) => process.examples = Some(n),
+            Record::Said(said) => {
+                let open = process.windows.last_mut().filter(|it| it.until.is_none());
+                let at = |out: &mut TraceBuilder| time(said.unix_ns, out);
+                match (said.what.as_str(), open) {
                     ("window-start", _) => {
-                        windows.push(Window { start: time(number(1)?, out)?, end: None, until: None });
+                        let window = Window { start: at(out)?, end: None, until: None };
+                        process.windows.push(window);
                     }
-                    ("window-end", Some(it)) => it.end = Some(time(number(1)?, out)?),
-                    ("saved" | "failed", Some(it)) => it.until = Some(time(number(1)?, out)?),
+                    ("window-end", Some(it)) => it.end = Some(at(out)?),
+                    ("saved" | "failed", Some(it)) => it.until = Some(at(out)?),
                     _ => (),
                 }
             }
-            // A later version may say more.
-            _ => (),
+            Record::Framework { name, .. } => process.frameworks.push(name),
+            Record::Other => (),
         }
         Some(())
     }
 }
 
-/// Lines count from 1; a sampler that cannot know one says null.
-fn line(value: &Value) -> Option<u32> {
-    match value {
-        Value::Null => Some(0),
-        value => u32::try_from(value.as_i64()?).ok(),
-    }
-}
+/// Lines count from 1.
+const UNKNOWN_LINE: u32 = 0;
 
 /// Where a moment of the wall clock lies in the trace. The first file that has one sets the zero.
 fn time(unix_ns: i64, out: &mut TraceBuilder) -> Option<Time> {

@@ -352,6 +352,7 @@ impl TraceBuilder {
             known.step_name = process.step_name;
             known.windows = process.windows;
         }
+        known.frameworks.extend(process.frameworks);
         known.driving_thread = known.driving_thread.or(process.driving_thread);
         known.examples = known.examples.or(process.examples);
     }

@@ -16,6 +16,8 @@ pub struct Process {
     pub windows: Vec<Window>,
     /// Examples in a step.
     pub examples: Option<i64>,
+    /// That it imported.
+    pub frameworks: Vec<String>,
     pub stacks: Stacks,
 }
 

@@ -16,11 +16,15 @@ use std::time::Duration;
 
 use super::cpu::OF_TICKS;
 use super::text::{Buffer, Growth, Kept, number, number_of, reason, words};
+use super::waiting::Waiting;
 use super::{BUDGET, Machine, Missing, Moment, Opened, Reader, Rhythm, thread_time};
 
 pub fn open(machine: &Machine, root_pid: u32, opened: &mut Opened) {
     match Tree::open(machine, root_pid) {
         Ok(tree) => {
+            if let Err(why) = &tree.waiting {
+                opened.missing.push(Missing::new("cpu/waiting", why));
+            }
             if let Some(why) = &tree.no_io {
                 opened.missing.push(Missing::new("process/read, process/write", why));
             }
@@ -50,6 +54,8 @@ struct Tree {
     tick_seconds: f64,
     page_bytes: f64,
     growths: Growths,
+    /// Or why it is not known.
+    waiting: Result<Waiting, String>,
 }
 
 #[derive(Default)]
@@ -140,7 +146,7 @@ struct Sums {
     written_bytes: u64,
 }
 
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 7] = [
     "cpu/process",
     "process/count",
     "process/threads",
@@ -148,9 +154,10 @@ const COLUMNS: [&str; 9] = [
     "memory/swap",
     "memory/minor_faults",
     "memory/major_faults",
-    "process/read",
-    "process/write",
 ];
+/// Where the kernel lets us know.
+const WAITING: [&str; 1] = ["cpu/waiting"];
+const STORAGE: [&str; 2] = ["process/read", "process/write"];
 
 impl Tree {
     fn open(machine: &Machine, root_pid: u32) -> Result<Tree, String> {
@@ -165,6 +172,7 @@ impl Tree {
         stat.read(&mut buffer).map_err(|it| gone(&it))?;
         let io = proc.join(format!("{root_pid}/io"));
         let no_io = Kept::try_open(&io, &mut buffer).err();
+        let waiting = Waiting::open(&proc, root_pid, &mut buffer);
         let swap = std::fs::read(proc.join("meminfo")).unwrap_or_default();
         let mut tree = Tree {
             processes: Vec::new(),
@@ -182,6 +190,7 @@ impl Tree {
             tick_seconds: 1.0 / rustix::param::clock_ticks_per_second().max(1) as f64,
             page_bytes: rustix::param::page_size() as f64,
             growths: Growths::default(),
+            waiting,
             proc,
         };
         tree.adopt(root_pid);
@@ -283,8 +292,9 @@ fn pids(proc: &Path) -> Vec<u32> {
 
 impl Reader for Tree {
     fn columns(&self) -> Vec<String> {
-        let n = if self.no_io.is_some() { COLUMNS.len() - 2 } else { COLUMNS.len() };
-        COLUMNS[..n].iter().map(|it| (*it).to_owned()).collect()
+        let waiting: &[&str] = if self.waiting.is_ok() { &WAITING } else { &[] };
+        let storage: &[&str] = if self.no_io.is_none() { &STORAGE } else { &[] };
+        [&COLUMNS, waiting, storage].concat().into_iter().map(str::to_owned).collect()
     }
 
     fn fastest(&self) -> Duration {
@@ -307,9 +317,18 @@ impl Reader for Tree {
         let n = self.processes.len();
         let alive = |value: f64| (n > 0).then_some(value);
         let swapped = self.swapped(now);
+        let waited = match &mut self.waiting {
+            Ok(waiting) => {
+                let pids = self.processes.iter().map(|it| it.pid);
+                let (waited, cost) = waiting.look(now, &self.proc, pids, &mut self.buffer);
+                self.spent_apart += cost;
+                Some(waited)
+            }
+            Err(_) => None,
+        };
         let (at, stat, growths) = (now.at, &sums.stat, &mut self.growths);
         let rate = |growth: &mut Growth, total: u64| growth.per_second(at, alive(total as f64));
-        let values = [
+        let mut values = vec![
             rate(&mut growths.cpu, stat.ticks).map(|it| it * self.tick_seconds),
             Some(n as f64),
             alive(stat.threads as f64),
@@ -317,9 +336,10 @@ impl Reader for Tree {
             swapped.and_then(alive),
             rate(&mut growths.minor, stat.minor_faults).map(f64::round),
             rate(&mut growths.major, stat.major_faults),
-            rate(&mut growths.read, sums.read_bytes).map(f64::round),
-            rate(&mut growths.written, sums.written_bytes).map(f64::round),
         ];
+        values.extend(waited);
+        values.push(rate(&mut growths.read, sums.read_bytes).map(f64::round));
+        values.push(rate(&mut growths.written, sums.written_bytes).map(f64::round));
         for (out, value) in out.iter_mut().zip(values) {
             *out = value;
         }

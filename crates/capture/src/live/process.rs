@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde_json::Value;
+use runlog::{Record, Said, StepKey};
 
 use super::cells::{Cells, second_of};
 use super::tail::Lines;
 use super::{RATE_OVER_NS, STATISTICS_OVER, Steps, one_line};
-use crate::log::Said;
 
 /// Points of the count are kept this far apart: enough to find the rate of the last seconds.
 const POINTS_APART_NS: i64 = 100_000_000;
@@ -27,8 +26,8 @@ pub struct Process {
     pub script: String,
     pub python: String,
     pub frameworks: BTreeMap<String, String>,
-    /// Kind and name.
-    pub step: Option<(String, String)>,
+    /// What counts as a step.
+    pub step: Option<StepKey>,
     pub n_steps: i64,
     pub said: VecDeque<Said>,
     pub damaged: u64,
@@ -55,17 +54,12 @@ impl Lines for Process {
     }
 
     fn line(&mut self, line: &[u8]) {
-        // Stacks are most of the lines while a capture goes on, steps later.
-        let is = |name: &[u8]| line.starts_with(b"[\"") && line[2..].starts_with(name);
-        if is(b"sample\"") || is(b"node\"") || is(b"frame\"") || line.is_empty() {
+        if Record::is_of_stacks(line) || line.is_empty() {
             return;
         }
-        if let Some(point) = step_of(line) {
-            return self.steps_had_begun(point);
-        }
-        match serde_json::from_slice::<Value>(line) {
-            Ok(record) => self.record(&record),
-            Err(_) => self.damaged += 1,
+        match Record::parse(line) {
+            Some(record) => self.record(record),
+            None => self.damaged += 1,
         }
     }
 
@@ -74,41 +68,30 @@ impl Lines for Process {
     }
 }
 
-/// `["step",TIME,N]`, without an encoder's help: most lines are of this kind.
-fn step_of(line: &[u8]) -> Option<Point> {
-    let line = line.strip_prefix(b"[\"step\",")?.strip_suffix(b"]")?;
-    let (time, count) = str::from_utf8(line).ok()?.split_once(',')?;
-    Some(Point { unix_ns: time.trim().parse().ok()?, count: count.trim().parse().ok()? })
-}
-
 impl Process {
-    fn record(&mut self, record: &Value) {
-        let text = |at: usize| record[at].as_str().unwrap_or_default().to_owned();
-        if record.get("strobe").is_some() {
-            self.pid = record["pid"].as_i64().unwrap_or(0);
-            self.script = record["script"].as_str().unwrap_or_default().to_owned();
-            self.python = record["python"].as_str().unwrap_or_default().to_owned();
-            return;
-        }
-        match record[0].as_str() {
-            Some("framework") => {
-                self.frameworks.insert(text(1), text(2));
+    fn record(&mut self, record: Record) {
+        match record {
+            Record::Header(it) => {
+                self.pid = it.pid.unwrap_or(0);
+                self.script = it.script.unwrap_or_default();
+                self.python = it.python.unwrap_or_default();
             }
-            Some("examples") => self.examples = record[1].as_i64().filter(|&it| it > 0),
-            Some("step-key") => {
+            Record::Framework { name, version } => {
+                self.frameworks.insert(name, version);
+            }
+            Record::Examples(n) => self.examples = Some(n).filter(|&it| it > 0),
+            Record::StepKey(it) => {
                 self.begin_anew();
-                self.step = Some((text(2), text(3)));
+                self.step = Some(it);
             }
-            Some("said") => {
-                let unix_ns = record[1].as_i64().unwrap_or(0);
+            Record::Step { unix_ns, count } => self.steps_had_begun(Point { unix_ns, count }),
+            Record::Said(it) => {
                 if self.said.len() == MOST_SAID {
                     self.said.pop_front();
                 }
-                self.said.push_back(Said { unix_ns, what: text(2), text: text(3) });
+                self.said.push_back(it);
             }
-            Some("step") | None => self.damaged += 1,
-            // Records of a later version.
-            Some(_) => (),
+            _ => (),
         }
     }
 
@@ -188,11 +171,11 @@ impl Process {
         let long_ago = |it: &&Point| it.unix_ns <= until.saturating_sub(RATE_OVER_NS);
         let from = self.points.iter().rev().find(long_ago).copied().unwrap_or(first);
         let rate_now = rate(from, until);
-        let (kind, name) = self.step.clone().unwrap_or_default();
+        let step = self.step.as_ref();
         Some(Steps {
             count: self.n_steps,
-            kind,
-            name: one_line(&name),
+            kind: step.map(|it| it.kind.clone()).unwrap_or_default(),
+            name: step.map(|it| one_line(&it.name)).unwrap_or_default(),
             rate_now,
             rate_run: rate(first, last.unix_ns),
             median_ns,

@@ -4,6 +4,8 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
+use runlog::LONGEST_LINE;
+
 /// Who is told of lines.
 pub trait Lines {
     /// The file was cut or replaced: whatever was read of it is void.
@@ -15,8 +17,6 @@ pub trait Lines {
 }
 
 const CHUNK: usize = 64 << 10;
-/// Lines of ours are much shorter; a file of something else must not fill the memory.
-const LONGEST_LINE: usize = 1 << 20;
 
 /// A place in a file that grows.
 #[derive(Debug)]

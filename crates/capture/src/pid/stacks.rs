@@ -1,12 +1,12 @@
 //! Writes stacks so that what they have in common is written once: functions, and places in a
 //! tree of calls.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::{Frame, Place, Thread};
+use super::{Frame, Thread};
 
 #[derive(Debug, Default)]
 pub struct Stacks {
@@ -15,20 +15,9 @@ pub struct Stacks {
     first_lines: HashMap<String, HashMap<String, i32>>,
     /// Caller, frame, line → its number.
     nodes: HashMap<(Option<usize>, usize, i32), usize>,
-    /// For each frame its file and function.
-    names: Vec<(String, String)>,
-    places: Vec<Node>,
+    n_frames: usize,
     /// Written so far.
     pub bytes: u64,
-}
-
-#[derive(Debug)]
-struct Node {
-    caller: Option<usize>,
-    frame: usize,
-    line: i32,
-    /// Samples of the main thread that were in it, and in nothing that it called.
-    samples: u64,
 }
 
 impl Stacks {
@@ -78,19 +67,16 @@ impl Stacks {
             }
             // A thread without Python frames is in nobody's code that could be named.
             let Some(node) = node else { continue };
-            if thread.is_main {
-                self.places[node].samples += 1;
-            }
             self.record(&json!(["sample", time_ns, thread.id, node]), to)?;
         }
         Ok(())
     }
 
     fn new_frame(&mut self, frame: &Frame, to: &mut dyn Write) -> io::Result<usize> {
-        let id = self.names.len();
+        let id = self.n_frames;
+        self.n_frames += 1;
         let Frame { file, function, .. } = frame;
         let first_line = self.first_lines.get(file).and_then(|it| it.get(function)).copied();
-        self.names.push((file.clone(), function.clone()));
         self.frames.entry(file.clone()).or_default().insert(function.clone(), id);
         self.record(&json!(["frame", id, file, function, first_line]), to)?;
         Ok(id)
@@ -101,9 +87,8 @@ impl Stacks {
         key: (Option<usize>, usize, i32),
         to: &mut dyn Write,
     ) -> io::Result<usize> {
-        let id = self.places.len();
+        let id = self.nodes.len();
         let (caller, frame, line) = key;
-        self.places.push(Node { caller, frame, line, samples: 0 });
         self.nodes.insert(key, id);
         self.record(&json!(["node", id, caller, frame, known(line)]), to)?;
         Ok(id)
@@ -114,48 +99,11 @@ impl Stacks {
         self.bytes += line.len() as u64;
         to.write_all(line.as_bytes())
     }
-
-    /// Where the main thread was, most often first.
-    pub fn places(&self) -> Vec<Place> {
-        let mut samples: BTreeMap<(usize, i32, Option<usize>), u64> = BTreeMap::new();
-        for leaf in self.places.iter().filter(|it| it.samples > 0) {
-            let own = self.outwards(leaf).find(|it| is_own(&self.names[it.frame].0));
-            let key = match own {
-                Some(own) => {
-                    let inside = (!std::ptr::eq(own, leaf)).then_some(leaf.frame);
-                    (own.frame, own.line, inside)
-                }
-                None => (leaf.frame, leaf.line, None),
-            };
-            *samples.entry(key).or_default() += leaf.samples;
-        }
-        let mut places: Vec<Place> = samples
-            .into_iter()
-            .map(|((frame, line, inside), samples)| {
-                let (file, function) = self.names[frame].clone();
-                let inside = inside.map(|it| self.names[it].1.clone());
-                Place { function, file, line: known(line), inside, samples }
-            })
-            .collect();
-        places.sort_by_key(|it| std::cmp::Reverse(it.samples));
-        places
-    }
-
-    /// A node, its caller, the caller's caller, …
-    fn outwards<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Node> {
-        std::iter::successors(Some(node), |it| self.places.get(it.caller?))
-    }
 }
 
 /// `py-spy` says 0 where it could not make out the line.
 fn known(line: i32) -> Option<i32> {
     (line > 0).then_some(line)
-}
-
-/// Whether a file is the user's: not one of Python's own, nor installed.
-fn is_own(file: &str) -> bool {
-    let installed = ["/site-packages/", "/dist-packages/", "/lib/python3", "\\Lib\\"];
-    !file.starts_with('<') && !installed.iter().any(|it| file.contains(it))
 }
 
 #[cfg(test)]
@@ -195,31 +143,6 @@ mod tests {
         let later = [thread(7, &["a.py:load:0", "a.py:main:3"]), thread(8, &[])];
         let expected = [r#"["node",2,0,1,null]"#, r#"["sample",120,7,2]"#];
         assert_eq!(written(&mut stacks, 120, &later), expected);
-        let places: Vec<_> = stacks.places().iter().map(|it| (it.line, it.samples)).collect();
-        assert_eq!(places, [(Some(14), 2), (None, 1)]);
-    }
-
-    #[test]
-    fn time_in_libraries_belongs_to_the_line_that_called_them() {
-        let mut stacks = Stacks::default();
-        let execute = "/v/lib/python3.11/site-packages/tf/execute.py:execute:53";
-        let frozen = "<frozen runpy>:run:1";
-        written(&mut stacks, 1, &[thread(7, &[execute, "/me/a.py:step:14", frozen])]);
-        written(&mut stacks, 2, &[thread(7, &[execute, "/me/a.py:step:14", frozen])]);
-        written(&mut stacks, 3, &[thread(7, &["/me/a.py:step:15", frozen])]);
-        written(&mut stacks, 4, &[thread(7, &[execute, frozen])]);
-        written(&mut stacks, 5, &[thread(8, &["/me/a.py:other:1"])]);
-        let places: Vec<String> = stacks
-            .places()
-            .iter()
-            .map(|it| format!("{} {:?} {:?} {}", it.function, it.line, it.inside, it.samples))
-            .collect();
-        let expected = [
-            r#"step Some(14) Some("execute") 2"#,
-            "step Some(15) None 1",
-            "execute Some(53) None 1",
-        ];
-        assert_eq!(places, expected);
     }
 
     #[test]

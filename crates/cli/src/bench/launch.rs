@@ -77,7 +77,7 @@ fn run_once(command: &[String], folder: &Path) -> anyhow::Result<PathBuf> {
         .with_context(|| format!("cannot make the run folder\n  path: {}", folder.display()))?;
     let program = std::env::current_exe().context("cannot tell where strobe itself is")?;
     let status = Command::new(program)
-        .args(["run", "--no-capture", "--out"])
+        .args(["run", "--no-capture", "--quiet", "--out"])
         .arg(folder)
         .arg("--")
         .args(command)

@@ -111,6 +111,9 @@ pub fn not_checked(report: &Report, out: &Output) -> String {
     if reasons.is_empty() {
         return String::new();
     }
+    if report.run.events == 0 {
+        return "\n Not checked: all rules (there is no profile to ask)\n".to_owned();
+    }
     let parts: Vec<String> =
         reasons.iter().map(|(why, rules)| format!("{} ({why})", rules.join(", "))).collect();
     format!("\n{}", wrap(&format!("Not checked: {}", parts.join("; ")), out.width, " "))

@@ -35,6 +35,8 @@ EACH_STEP = 20_000
 THINNED_NS = 100_000_000
 # How often records are written out, and limits looked at.
 MIND_SECONDS = 0.25
+# Whatever calls there are, without a step for so long a framework is captured by time.
+NO_STEP_SECONDS = 20.0
 # Windows are taken anew where the pace after one differs from the pace before it.
 MOST_WINDOWS = 3
 
@@ -51,8 +53,8 @@ class Settings:
         self.max_bytes = int(values.get("max_bytes", 2 << 30))
         self.stacks = bool(values.get("stacks", True))
         self.stop_after = bool(values.get("stop_after", False))
-        # A framework without a step for so long is captured by time.
-        self.no_step_seconds = float(values.get("no_step_seconds", 20.0))
+        # A framework without a call for so long is captured by time.
+        self.no_step_seconds = float(values.get("no_step_seconds", NO_STEP_SECONDS))
 
     @property
     def fewest_steps(self) -> int:
@@ -75,6 +77,7 @@ class Engine:
         self.candidates: dict[Hashable, steps.Candidate] = {}
         self.key: Optional[Hashable] = None
         self.began: dict[Hashable, int] = {}
+        self.called_ns = 0
         # Steps of the chosen kind.
         self.count = 0
         self.last_ns = 0
@@ -86,6 +89,7 @@ class Engine:
         self.profiler: Any = None
         self.user_profiles = False
         self.windows = 0
+        self.by_time = False
         self.window_steps = 0
         self.window_ns = 0
         self.window_rss = 0
@@ -93,6 +97,8 @@ class Engine:
         self.pause_ns = 0
         self.handler_before: Any = None
         self.minder: Optional[threading.Thread] = None
+        # How to end what was begun for this one alone.
+        self.undo: list[Callable[[], None]] = []
 
     # What frameworks tell. These run inside the user's loop: they must be quick and never raise.
 
@@ -112,8 +118,8 @@ class Engine:
                 candidate = self.candidates[key] = steps.Candidate(kind, name)
             candidate.begins(now)
             if self.key is None:
-                self.began[key] = now
-                self._search(key, now)
+                self.began[key] = self.called_ns = now
+                self._search(key)
             elif candidate.since_step >= steps.MOVED_ON:
                 self._maybe_moved_on(key, now)
         except Exception as error:
@@ -126,7 +132,8 @@ class Engine:
             key = (owner, kind, key, threading.get_ident())
             began = self.began.pop(key, None)
             if began is not None:
-                self.candidates[key].ends(began, time.time_ns())
+                self.called_ns = time.time_ns()
+                self.candidates[key].ends(began, self.called_ns)
         except Exception as error:
             self._fail(error)
 
@@ -160,7 +167,7 @@ class Engine:
 
     # Steps.
 
-    def _search(self, key: Hashable, now: int) -> None:
+    def _search(self, key: Hashable) -> None:
         chosen = steps.choose(self.candidates)
         if chosen is None:
             return
@@ -176,12 +183,15 @@ class Engine:
             self.log.step(start, self.count)
         self.last_ns = self.written_ns = starts[-1]
         self._forget_others()
+        if self.state == "capturing" and self.by_time:
+            # What it holds of steps is their beginning.
+            self._close("steps have begun")
         if self.state == "searching":
             self.state = "warming"
             if self.settings.capture and self.settings.stacks:
                 self.stacks.soon()
         if chosen == key and self.state == "warming":
-            self._warm(now)
+            self._warm()
 
     def _forget_others(self) -> None:
         for it in self.candidates.values():
@@ -226,11 +236,11 @@ class Engine:
             if len(self.durations) > 400:
                 del self.durations[:200]
             if state == "warming":
-                self._warm(now)
+                self._warm()
             else:
-                self._watch(now, duration)
+                self._watch(duration)
 
-    def _warm(self, now: int) -> None:
+    def _warm(self) -> None:
         if not self.settings.capture or self.user_profiles:
             return
         if self.settings.warmup is not None:
@@ -240,9 +250,9 @@ class Engine:
             said = steps.steady(self.durations)
             reason, ready = said or "", said is not None
         if ready:
-            self._open(reason, now)
+            self._open(reason)
 
-    def _watch(self, now: int, duration: int) -> None:
+    def _watch(self, duration: int) -> None:
         """After a window: was it of the pace that the run keeps?"""
         if self.settings.warmup is not None or self.settings.steps is not None:
             return
@@ -260,7 +270,7 @@ class Engine:
             self.windows = MOST_WINDOWS
         elif not steps.same_pace(recent, before):
             pace = (steps.median(before) / 1e6, steps.median(recent) / 1e6)
-            self._open("the pace went from %.1f ms to %.1f ms" % pace, now)
+            self._open("the pace went from %.1f ms to %.1f ms" % pace)
 
     # The window.
 
@@ -268,10 +278,14 @@ class Engine:
         """Whose profiler: of those imported, the one whose calls make the steps."""
         if isinstance(self.key, tuple) and self.key[0] in self.frameworks:
             return self.frameworks[self.key[0]]
-        # Without steps: who computes with TensorFlow beside another mostly reads data with it.
-        return next(self.frameworks[it] for it in ("jax", "torch", "tensorflow") if it in self.frameworks)
+        # Steps that the program says itself, or none: who computes is called most.
+        calls = dict.fromkeys((it for it in FRAMEWORKS if it in self.frameworks), 0)
+        for key, it in self.candidates.items():
+            if isinstance(key, tuple) and key[0] in calls and it.kind != "next":
+                calls[key[0]] += it.calls
+        return self.frameworks[max(calls, key=lambda it: calls[it])]
 
-    def _open(self, reason: str, now: int) -> None:
+    def _open(self, reason: str) -> None:
         with self.lock:
             if self.state == "capturing" or self.dead:
                 return
@@ -291,6 +305,7 @@ class Engine:
                 return
             self.profiler = framework
             self.windows += 1
+            self.by_time = self.key is None
             self.window_steps = 0
             self.window_rss = _resident_bytes()
             self.pace_before = self.durations[-50:]
@@ -322,6 +337,9 @@ class Engine:
             if self.state != "capturing":
                 return
             self.state = "watching"
+            if self.by_time:
+                # Steps may begin late: after a long compilation, or on a busy machine.
+                self.state = "searching" if self.key is None else "warming"
             self.stacks.stop()
             self.log.said("window-end", reason)
             began = time.monotonic()
@@ -336,7 +354,7 @@ class Engine:
             self.durations = []
             self.last_ns = time.time_ns()
             self.log.flush()
-            if self.settings.stop_after:
+            if self.settings.stop_after and self.state != "warming":
                 self.log.said("done", "asked to end after the capture")
                 self.log.flush()
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -389,8 +407,30 @@ class Engine:
                 self._close("%.1f s, %d steps" % (seconds, self.window_steps))
         elif self.state == "searching" and self.settings.capture and not self.windows:
             waited = time.monotonic() - self.armed_at
-            if waited > self.settings.no_step_seconds and _is_the_program():
-                self._open("no step was seen in %.0f s" % waited, time.time_ns())
+            if self._no_step_will_come(waited) and _is_the_program():
+                if self._another_steps():
+                    # A launcher, as `torchrun`: it waits for those that train.
+                    self.armed_at = time.monotonic()
+                else:
+                    self._open("no step was seen in %.0f s" % waited)
+
+    def _no_step_will_come(self, waited: float) -> bool:
+        if waited > NO_STEP_SECONDS:
+            return True
+        # The first call compiles, and may take longer than all later ones together.
+        quiet = (time.time_ns() - self.called_ns) / 1e9
+        return not self.began and min(waited, quiet) > self.settings.no_step_seconds
+
+    def _another_steps(self) -> bool:
+        """Whether another process of this run was seen to take steps."""
+        for name in os.listdir(self.folder):
+            path = os.path.join(self.folder, name)
+            if name.startswith("python-") and path != self.log.path:
+                with open(path, "rb") as file:
+                    # What counts as a step is said before anything that there is much of.
+                    if b'\n["step-key"' in file.read(1 << 16):
+                        return True
+        return False
 
     def exiting(self) -> None:
         if self.dead:
@@ -476,8 +516,8 @@ relay = Relay()
 _watched: dict[str, Any] = {}
 
 
-def watch(name: str) -> None:
-    """Tells whoever listens of the calls of a framework that is imported."""
+def watch(name: str, late: bool = False) -> None:
+    """Tells whoever listens of the calls of a framework that is imported; `late`: a while ago."""
     engine = relay.engine
     framework = _watched.get(name)
     missing: list[str] = []
@@ -485,6 +525,11 @@ def watch(name: str) -> None:
         framework = FRAMEWORKS[name](sys.modules[name])
         missing = framework.watch(relay)
         _watched[name] = framework
+    if engine is not None and late and hasattr(framework, "watch_compiled"):
+        try:
+            engine.undo.append(framework.watch_compiled(relay))
+        except Exception as error:
+            missing.append("functions compiled before (%s)" % error)
     if engine is not None:
         engine.frameworks[name] = framework
         engine.log.write("framework", name, framework.version)
@@ -507,6 +552,8 @@ def end(engine: Engine) -> None:
     engine.exiting()
     engine.dead = True
     atexit.unregister(engine.exiting)
+    for undo in engine.undo:
+        undo()
     if relay.engine is engine:
         relay.stop()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import socket
+import sys
 import threading
 import time
 from typing import Any, Callable, Hashable, Optional, Protocol
@@ -99,6 +100,10 @@ def _identity(function: Any, otherwise: Any) -> tuple[Hashable, str]:
     return (code if code is not None else id(otherwise)), str(name)
 
 
+def _nothing() -> None:
+    pass
+
+
 class TensorFlow:
     name = "tensorflow"
 
@@ -180,7 +185,11 @@ class Jax:
     def __init__(self, module: Any) -> None:
         self.version = str(getattr(module, "__version__", "?"))
         self._api = module.profiler
+        self._jit = module.jit
         self._folder = ""
+        # Of functions that nobody watches.
+        self._bare_type: Any = None
+        self._its_own = ""
 
     def watch(self, watcher: Watcher) -> list[str]:
         return _each(
@@ -194,18 +203,62 @@ class Jax:
         from jax._src import pjit
 
         make = pjit._cpp_pjit
-        its_own = os.path.dirname(os.path.dirname(os.path.abspath(pjit.__file__))) + os.sep
+        self._its_own = os.path.dirname(os.path.dirname(os.path.abspath(pjit.__file__))) + os.sep
+        self._bare_type = type(self._jit(_nothing))
 
         @functools.wraps(make)
         def watched(fun: Any, *args: Any, **kwargs: Any) -> Any:
             jitted = make(fun, *args, **kwargs)
-            code = getattr(_innermost(fun), "__code__", None)
-            # Many of JAX's own functions are compiled too, some on first use.
-            if code is not None and code.co_filename.startswith(its_own):
-                return jitted
-            return Jitted(jitted, watcher)
+            return jitted if self._is_its_own(fun) else Jitted(jitted, watcher)
 
         pjit._cpp_pjit = watched
+
+    def _is_its_own(self, function: Any) -> bool:
+        """Many of JAX's own functions are compiled too, some on first use."""
+        code = getattr(_innermost(function), "__code__", None)
+        return code is not None and code.co_filename.startswith(self._its_own)
+
+    def watch_compiled(self, watcher: Watcher) -> Callable[[], None]:
+        """Tells of functions that were compiled before anybody watched; answers how to end that.
+
+        Their calls go from Python's interpreter straight into JAX, so it is the interpreter that
+        has to tell. Places that call something else are told once and never again.
+        """
+        monitoring: Any = getattr(sys, "monitoring", None)
+        if monitoring is None:
+            raise RuntimeError("Python before 3.12 does not tell of calls")
+        tool = next((it for it in (4, 3) if monitoring.get_tool(it) is None), None)
+        if tool is None or self._bare_type is None:
+            raise RuntimeError("another tool monitors this program")
+
+        def begins(code: Any, offset: int, called: Any, first: Any) -> Any:
+            if type(called) is not self._bare_type or self._is_its_own(called):
+                return monitoring.DISABLE
+            if not getattr(_thread, "inside", False):
+                _thread.inside = called
+                watcher.begins(self.name, "function", *_identity(called, called))
+            return None
+
+        def ends(code: Any, offset: int, called: Any, first: Any) -> None:
+            if getattr(_thread, "inside", None) is called:
+                _thread.inside = False
+                watcher.ends(self.name, "function", _identity(called, called)[0])
+
+        events = monitoring.events
+        monitoring.use_tool_id(tool, "stroboscope")
+        monitoring.register_callback(tool, events.CALL, begins)
+        monitoring.register_callback(tool, events.C_RETURN, ends)
+        monitoring.register_callback(tool, events.C_RAISE, ends)
+        # Places that an earlier block had put aside.
+        monitoring.restart_events()
+        monitoring.set_events(tool, events.CALL)
+
+        def stop() -> None:
+            monitoring.set_events(tool, events.NO_EVENTS)
+            monitoring.free_tool_id(tool)
+            _thread.inside = False
+
+        return stop
 
     def _watch_profiler(self, watcher: Watcher) -> None:
         from jax._src import profiler
@@ -352,10 +405,12 @@ class Torch:
             it.export_chrome_trace(os.path.join(folder, "%d.pt.trace.json" % os.getpid()))
 
 
+# By the name of the module that is imported. Where nothing else tells who computes, the first of
+# those imported does: who has TensorFlow beside another mostly reads data with it.
 FRAMEWORKS: dict[str, Callable[[Any], Any]] = {
-    "tensorflow": TensorFlow,
     "jax": Jax,
     "torch": Torch,
+    "tensorflow": TensorFlow,
 }
 
 

@@ -31,7 +31,8 @@ def _wait_for_frameworks():
     class Watch:
         """Finds nothing itself; asks the others, and says when a framework has been executed."""
 
-        names = {"tensorflow", "jax", "torch"}
+        # As FRAMEWORKS in _capture/frameworks.py, which cannot be imported before a program.
+        names = {"jax", "torch", "tensorflow"}
 
         @classmethod
         def find_spec(cls, name, path=None, target=None):

@@ -4,8 +4,8 @@ use rules::Finding;
 use serde_json::{Value, json};
 use trace::Dur;
 
-use super::Report;
 use super::words::verdict;
+use super::{Report, beside};
 
 /// What `strobe report --format json` prints.
 pub fn as_json(report: &Report) -> Value {
@@ -79,6 +79,7 @@ pub fn as_json(report: &Report) -> Value {
         "top_ops": ops,
         "findings": findings(report),
         "not_checked": not_checked,
+        "beside": beside::as_json(&report.beside),
         "notes": notes,
     })
 }

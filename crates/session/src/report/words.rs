@@ -6,7 +6,18 @@ use super::Report;
 pub fn verdict(report: &Report) -> String {
     let (Some(steps), Some(main)) = (&report.steps, report.main()) else {
         let run = &report.run;
+        let beside = &report.beside;
         return match run.events {
+            0 if let Some(steps) = &beside.steps => format!(
+                "{} a step, by the run's own clock; where it goes cannot be told without a \
+                 profile.",
+                steps.median
+            ),
+            0 if !beside.lines.is_empty() => {
+                "Only where Python was is known: why steps are slow cannot be told from that \
+                 alone."
+                    .to_owned()
+            }
             0 if run.scalars > 0 => format!(
                 "There is no profile here, only a training log of {} scalars: `strobe table PATH \
                  scalar` shows them.",

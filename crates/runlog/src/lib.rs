@@ -1,0 +1,329 @@
+//! Makes records of the lines of `python-PID.jsonl` (`docs/run-folder.md`).
+//!
+//! ```text
+//! python-PID.jsonl ──line──▶ Record ──▶ trace (sources), step times (session),
+//!                                       manifest and live view (capture)
+//! ```
+//!
+//! What a record means is up to who reads it; so is what to do about a line that is none.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    Header(Header),
+    /// A function of Python.
+    Frame {
+        id: i64,
+        file: String,
+        function: String,
+        first_line: Option<u32>,
+    },
+    /// A place in a stack: a frame, its line, and who called it.
+    Node {
+        id: i64,
+        parent: Option<i64>,
+        frame: i64,
+        line: Option<u32>,
+    },
+    /// Where a thread was.
+    Sample {
+        unix_ns: i64,
+        thread: i64,
+        node: i64,
+    },
+    /// So many steps had begun.
+    Step {
+        unix_ns: i64,
+        count: i64,
+    },
+    StepKey(StepKey),
+    Framework {
+        name: String,
+        version: String,
+    },
+    /// Examples in a step.
+    Examples(i64),
+    Said(Said),
+    /// Of a later version.
+    Other,
+}
+
+/// The first line: whose file this is. A damaged one may lack anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    pub host: Option<String>,
+    pub pid: Option<i64>,
+    /// The main thread, as the operating system calls it.
+    pub thread: Option<i64>,
+    pub python: Option<String>,
+    pub script: Option<String>,
+}
+
+/// What counts as a step from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepKey {
+    pub kind: String,
+    pub name: String,
+    /// The thread that takes the steps.
+    pub thread: Option<i64>,
+}
+
+/// A decision and its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    pub unix_ns: i64,
+    pub what: String,
+    pub text: String,
+}
+
+/// Longer lines are no records; without a limit one could fill the memory.
+pub const LONGEST_LINE: usize = 1 << 20;
+
+impl Record {
+    /// `None`: not what the format promises.
+    pub fn parse(line: &[u8]) -> Option<Record> {
+        // Most lines of a long run are of this kind.
+        if let Some(step) = plain_step(line) {
+            return Some(step);
+        }
+        match serde_json::from_slice(line).ok()? {
+            Value::Object(header) => Some(Record::Header(Header::of(&header))),
+            Value::Array(fields) => Record::of(fields),
+            _ => None,
+        }
+    }
+
+    fn of(mut fields: Vec<Value>) -> Option<Record> {
+        let name = text(&mut fields, 0)?;
+        let fields = &mut fields;
+        Some(match name.as_str() {
+            "frame" => Record::Frame {
+                id: number(fields, 1)?,
+                file: text(fields, 2)?,
+                function: text(fields, 3)?,
+                first_line: line_number(fields, 4)?,
+            },
+            "node" => Record::Node {
+                id: number(fields, 1)?,
+                parent: match fields.get(2)? {
+                    Value::Null => None,
+                    parent => Some(parent.as_i64()?),
+                },
+                frame: number(fields, 3)?,
+                line: line_number(fields, 4)?,
+            },
+            "sample" => Record::Sample {
+                unix_ns: number(fields, 1)?,
+                thread: number(fields, 2)?,
+                node: number(fields, 3)?,
+            },
+            "step" => Record::Step { unix_ns: number(fields, 1)?, count: count(fields, 2)? },
+            "step-key" => Record::StepKey(StepKey {
+                kind: text(fields, 2)?,
+                name: text(fields, 3)?,
+                thread: number(fields, 4),
+            }),
+            "framework" => Record::Framework { name: text(fields, 1)?, version: text(fields, 2)? },
+            "examples" => Record::Examples(count(fields, 1)?),
+            "said" => Record::Said(Said {
+                unix_ns: number(fields, 1)?,
+                what: text(fields, 2)?,
+                text: text(fields, 3).unwrap_or_default(),
+            }),
+            _ => Record::Other,
+        })
+    }
+
+    /// Whether a line is of the stacks, which are by far the most while a capture goes on, and of
+    /// no interest to many: told by its beginning alone.
+    pub fn is_of_stacks(line: &[u8]) -> bool {
+        let kinds: [&[u8]; 3] = [b"[\"sample\"", b"[\"node\"", b"[\"frame\""];
+        kinds.iter().any(|it| line.starts_with(it))
+    }
+}
+
+/// `["step",TIME,N]` as the hook writes it, without a parser's help.
+fn plain_step(line: &[u8]) -> Option<Record> {
+    let line = line.strip_prefix(b"[\"step\",")?.strip_suffix(b"]")?;
+    let (time, count) = str::from_utf8(line).ok()?.split_once(',')?;
+    let number = |it: &str| it.trim_ascii().parse::<i64>().ok();
+    let count = number(count).filter(|&it| it >= 0)?;
+    Some(Record::Step { unix_ns: number(time)?, count })
+}
+
+impl Header {
+    fn of(header: &Map<String, Value>) -> Header {
+        let text = |key: &str| header.get(key)?.as_str().map(str::to_owned);
+        let number = |key: &str| header.get(key)?.as_i64();
+        Header {
+            host: text("host"),
+            pid: number("pid"),
+            thread: number("thread"),
+            python: text("python"),
+            script: text("script"),
+        }
+    }
+}
+
+fn number(fields: &[Value], at: usize) -> Option<i64> {
+    fields.get(at)?.as_i64()
+}
+
+fn count(fields: &[Value], at: usize) -> Option<i64> {
+    number(fields, at).filter(|&it| it >= 0)
+}
+
+fn text(fields: &mut [Value], at: usize) -> Option<String> {
+    match fields.get_mut(at)? {
+        Value::String(text) => Some(std::mem::take(text)),
+        _ => None,
+    }
+}
+
+/// Lines count from 1; a sampler that cannot know one says null.
+fn line_number(fields: &[Value], at: usize) -> Option<Option<u32>> {
+    match fields.get(at)? {
+        Value::Null => Some(None),
+        line => Some(Some(u32::try_from(line.as_i64()?).ok()?)),
+    }
+}
+
+/// Whether a file of this name is what a process of a run said about itself.
+pub fn is_log(name: &str) -> bool {
+    name.starts_with("python-") && name.ends_with(".jsonl")
+}
+
+/// Such files of a run folder, by their names.
+pub fn logs(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = folder
+        .read_dir()?
+        .filter_map(|it| it.ok())
+        // A pipe of that name would wait for ever.
+        .filter(|it| is_log(&it.file_name().to_string_lossy()) && it.path().is_file())
+        .map(|it| it.path())
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+/// One line, without its end.
+#[derive(Debug)]
+pub struct Line {
+    pub bytes: Vec<u8>,
+    /// It has an end: a writer that was killed leaves a last line without.
+    pub is_whole: bool,
+}
+
+/// Tells of each line of a file. Of one that is too long only the beginning is told.
+pub fn each_line(path: &Path, mut each: impl FnMut(&Line)) -> io::Result<()> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut line = Line { bytes: Vec::new(), is_whole: true };
+    loop {
+        line.bytes.clear();
+        let n = (&mut file).take(LONGEST_LINE as u64).read_until(b'\n', &mut line.bytes)?;
+        if n == 0 {
+            return Ok(());
+        }
+        line.is_whole = line.bytes.pop_if(|it| *it == b'\n').is_some();
+        if !line.is_whole && n == LONGEST_LINE {
+            file.skip_until(b'\n')?;
+            line.is_whole = true;
+        }
+        each(&line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Header, LONGEST_LINE, Record, Said, StepKey, each_line, logs};
+
+    fn parse(line: &str) -> Option<Record> {
+        Record::parse(line.as_bytes())
+    }
+
+    #[test]
+    fn every_record_that_is_documented_is_known() {
+        let text = include_str!("../../../docs/run-folder.md");
+        let (_, section) = text.split_once("## python-PID.jsonl").unwrap();
+        let (_, example) = section.split_once("```json\n").unwrap();
+        let (example, table) = example.split_once("```").unwrap();
+        let records: Vec<Record> = example.lines().map(|it| parse(it).unwrap()).collect();
+        assert_eq!(records.len(), 6);
+        assert!(matches!(&records[0], Record::Header(it) if it.pid == Some(4712)));
+        assert!(!records.contains(&Record::Other));
+        let names = table.lines().filter_map(|it| it.strip_prefix("| `[\"")?.split('"').next());
+        let mut n = 0;
+        for name in names {
+            n += 1;
+            let known = parse(&format!("[\"{name}\"]")) != Some(Record::Other);
+            assert!(known, "{name}");
+        }
+        assert_eq!(n, 8);
+    }
+
+    #[test]
+    fn records_hold_what_was_written() {
+        let key = StepKey { kind: "function".into(), name: "f".into(), thread: Some(9) };
+        let said = Said { unix_ns: 5, what: "saved".into(), text: "0.1 s".into() };
+        let node = |parent, line| Record::Node { id: 1, parent, frame: 3, line };
+        for (line, expected) in [
+            (r#"["step",17,2]"#, Record::Step { unix_ns: 17, count: 2 }),
+            (r#" [ "step" , -17, 2 ] "#, Record::Step { unix_ns: -17, count: 2 }),
+            (r#"["step-key",1,"function","f",9]"#, Record::StepKey(key.clone())),
+            (r#"["step-key",1,"function","f"]"#, Record::StepKey(StepKey { thread: None, ..key })),
+            (r#"["said",5,"saved","0.1 s"]"#, Record::Said(said)),
+            (r#"["node",1,null,3,null]"#, node(None, None)),
+            (r#"["node",1,0,3,14]"#, node(Some(0), Some(14))),
+            (r#"["sample",5,7,1]"#, Record::Sample { unix_ns: 5, thread: 7, node: 1 }),
+            (r#"["examples",64]"#, Record::Examples(64)),
+            (r#"["weather","fine"]"#, Record::Other),
+            ("{}", Record::Header(Header::default())),
+        ] {
+            assert_eq!(parse(line), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_breaks_its_promise_is_no_record() {
+        for line in [
+            "",
+            "7",
+            "nonsense",
+            "[]",
+            "[7]",
+            r#"["step"]"#,
+            r#"["step",1,-2]"#,
+            r#"["step",1e30,2]"#,
+            r#"["step",1,99999999999999999999]"#,
+            r#"["node",1,"x",3,4]"#,
+            r#"["node",1,null,3,-4]"#,
+            r#"["node",1,null,3]"#,
+            r#"["examples",-1]"#,
+            r#"["said","now","saved"]"#,
+            r#"["frame",0,"a.py",7,1]"#,
+            r#"["step",5,1"#,
+        ] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_are_told_with_or_without_their_end() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("python-0.jsonl")).unwrap();
+        std::fs::write(folder.path().join("stacks-7.jsonl"), "").unwrap();
+        let path = folder.path().join("python-7.jsonl");
+        let long = "x".repeat(3 * LONGEST_LINE);
+        std::fs::write(&path, format!("one\n{long}\n\ntwo")).unwrap();
+        assert_eq!(logs(folder.path()).unwrap(), std::slice::from_ref(&path));
+        let mut lines = Vec::new();
+        each_line(&path, |it| lines.push((it.bytes.len(), it.is_whole))).unwrap();
+        assert_eq!(lines, [(3, true), (LONGEST_LINE, true), (0, true), (3, false)]);
+    }
+}
