@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   define: { __EXPORTED__: false },
   test: {
-    include: ["tests/e2e/**/*.test.ts"],
+    include: process.env["TAKE_PICTURES"] ? ["tests/pictures.ts"] : ["tests/e2e/**/*.test.ts"],
     globalSetup: ["tests/e2e/server.ts"],
     fileParallelism: false,
     testTimeout: 60_000,

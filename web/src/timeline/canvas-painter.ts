@@ -24,6 +24,7 @@ export class CanvasPainter implements Painter {
   private height = 0;
   private dimmed = 0;
   private readonly css = new Map<Rgba, string>();
+  private readonly fills = new Map<number, string>();
   private readonly advances = new Map<string, number>();
 
   constructor(private readonly canvas: HTMLCanvasElement) {
@@ -41,9 +42,11 @@ export class CanvasPainter implements Painter {
 
   use(palette: Palette): void {
     this.palette = palette;
+    this.fills.clear();
   }
 
   dim(share: number): void {
+    if (share !== this.dimmed) this.fills.clear();
     this.dimmed = share;
   }
 
@@ -82,30 +85,54 @@ export class CanvasPainter implements Painter {
       block.drawnMarks = lights.marks;
     }
     const spans = block.drawn as Uint32Array;
-    const { pen, palette } = this;
-    let last = -1;
+    const { pen } = this;
+    const height = Math.max(place.bar, 1);
+    // Zoomed out there are more spans than pixels: what touches and looks alike is one rectangle,
+    // and of what shares a pixel the first is drawn.
+    let [from, to, row, painted] = [0, 0, -1, ""];
     for (let at = 0; at < spans.length; at += SPAN_WORDS) {
       let left = Math.round(place.x + spans[at]! * PART * place.width);
       if (left >= place.clipRight) continue;
       let right = Math.round(place.x + spans[at + 1]! * PART * place.width);
-      const continues = (spans[at + 2]! >>> 24) & CONTINUES;
+      const word = spans[at + 2]!;
+      const continues = (word >>> 24) & CONTINUES;
       if ((right - left > 3 || continues) && spans[at + 1] !== OPEN_END) right -= 1;
       if (!continues) right = Math.max(right, left + 1);
       if (right <= place.clipLeft || right <= left) continue;
       left = Math.max(left, place.clipLeft);
       right = Math.min(right, place.clipRight);
-      const word = spans[at + 2]!;
-      const flags = word >>> 24;
-      let own = palette.kinds[(word >>> 8) & 255] ?? palette.strongLine;
-      if (flags & MERGED) own = mix(palette.ground, own, 0.3 + (0.6 * ((word >>> 16) & 255)) / 255);
-      if (this.dimmed > 0 && !(flags & LIT)) own = mix(own, palette.ground, this.dimmed);
-      if (own !== last) {
-        last = own;
-        pen.fillStyle = this.style(own);
-      }
       const top = Math.round(place.top + (word & 255) * place.pitch);
-      pen.fillRect(left, top, right - left, Math.max(place.bar, 1));
+      if (top === row && left < to) {
+        left = to;
+        if (right <= left) continue;
+      }
+      const own = this.fillOf(word);
+      if (top === row && left === to && own === painted) {
+        to = right;
+        continue;
+      }
+      if (to > from) pen.fillRect(from, row, to - from, height);
+      if (own !== painted) pen.fillStyle = own;
+      [from, to, row, painted] = [left, right, top, own];
     }
+    if (to > from) pen.fillRect(from, row, to - from, height);
+  }
+
+  /** The colour of a span, by its kind, how full it is and whether it is lit. */
+  private fillOf(word: number): string {
+    const flags = word >>> 24;
+    const fill = flags & MERGED ? (word >>> 16) & 0xe0 : 0;
+    const key = ((word >>> 8) & 255) | (fill << 8) | ((flags & (LIT | MERGED)) << 16);
+    let text = this.fills.get(key);
+    if (text === undefined) {
+      const palette = this.palette!;
+      let own = palette.kinds[(word >>> 8) & 255] ?? palette.strongLine;
+      if (flags & MERGED) own = mix(palette.ground, own, 0.3 + (0.6 * (fill | 0x1f)) / 255);
+      if (this.dimmed > 0 && !(flags & LIT)) own = mix(own, palette.ground, this.dimmed);
+      text = this.style(own);
+      this.fills.set(key, text);
+    }
+    return text;
   }
 
   rect(x: number, y: number, width: number, height: number, rgba: Rgba): void {

@@ -24,6 +24,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
       "serve",
       "testdata/captured/keras_fit",
       "testdata/synthetic/two_hosts",
+      ...(process.env["ALSO"] ?? "").split(":").filter(Boolean),
       "--no-open",
       "--port",
       "0",

@@ -43,12 +43,15 @@ async function colours(page: Page): Promise<number> {
     .catch(() => picture.length / 500);
 }
 
-test.each(["run=1", "run=1&painter=canvas", "run=1&painter=webgl"])("events are drawn (%s)", async (query) => {
-  const { page, errors } = await timeline(query);
-  expect(await colours(page)).toBeGreaterThan(8);
-  expect(errors.filter((it) => !it.includes("data:image/png"))).toEqual([]);
-  await page.context().close();
-});
+test.each(["run=1", "run=1&painter=canvas", "run=1&painter=webgl"])(
+  "events are drawn (%s)",
+  async (query) => {
+    const { page, errors } = await timeline(query);
+    expect(await colours(page)).toBeGreaterThan(8);
+    expect(errors.filter((it) => !it.includes("data:image/png"))).toEqual([]);
+    await page.context().close();
+  },
+);
 
 test("keys zoom and pan, and the address follows", async () => {
   const { page } = await timeline("run=1&from=20000000000&to=60000000000");
