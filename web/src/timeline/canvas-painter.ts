@@ -89,7 +89,10 @@ export class CanvasPainter implements Painter {
     const height = Math.max(place.bar, 1);
     // Zoomed out there are more spans than pixels: what touches and looks alike is one rectangle,
     // and of what shares a pixel the first is drawn.
-    let [from, to, row, painted] = [0, 0, -1, ""];
+    let from = 0;
+    let to = 0;
+    let row = -1;
+    let painted = "";
     for (let at = 0; at < spans.length; at += SPAN_WORDS) {
       let left = Math.round(place.x + spans[at]! * PART * place.width);
       if (left >= place.clipRight) continue;
@@ -113,7 +116,10 @@ export class CanvasPainter implements Painter {
       }
       if (to > from) pen.fillRect(from, row, to - from, height);
       if (own !== painted) pen.fillStyle = own;
-      [from, to, row, painted] = [left, right, top, own];
+      from = left;
+      to = right;
+      row = top;
+      painted = own;
     }
     if (to > from) pen.fillRect(from, row, to - from, height);
   }
@@ -121,13 +127,13 @@ export class CanvasPainter implements Painter {
   /** The colour of a span, by its kind, how full it is and whether it is lit. */
   private fillOf(word: number): string {
     const flags = word >>> 24;
-    const fill = flags & MERGED ? (word >>> 16) & 0xe0 : 0;
+    const fill = flags & MERGED ? (word >>> 16) & 0xc0 : 0;
     const key = ((word >>> 8) & 255) | (fill << 8) | ((flags & (LIT | MERGED)) << 16);
     let text = this.fills.get(key);
     if (text === undefined) {
       const palette = this.palette!;
       let own = palette.kinds[(word >>> 8) & 255] ?? palette.strongLine;
-      if (flags & MERGED) own = mix(palette.ground, own, 0.3 + (0.6 * (fill | 0x1f)) / 255);
+      if (flags & MERGED) own = mix(palette.ground, own, 0.3 + (0.6 * (fill | 0x3f)) / 255);
       if (this.dimmed > 0 && !(flags & LIT)) own = mix(own, palette.ground, this.dimmed);
       text = this.style(own);
       this.fills.set(key, text);

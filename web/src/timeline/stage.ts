@@ -105,6 +105,7 @@ export class Stage {
     this.goal.within(bounds);
     const gl = painter === "canvas" ? null : GlPainter.on(canvas, painter === "webgl");
     this.painter = gl ?? new CanvasPainter(canvas);
+    if (!gl) this.view.cellPixels = this.goal.cellPixels = 2;
     this.palette = palette(timeline.kinds);
     this.painter.use(this.palette);
     this.cache = new TileCache(
