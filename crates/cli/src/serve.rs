@@ -70,6 +70,10 @@ pub fn serve(runs: Runs, at: &At, view: Option<&str>, out: &mut Output) -> anyho
         let server = bind(runs, at).await?;
         let url = server.url() + &view.map(|it| format!("#{it}")).unwrap_or_default();
         writeln!(out, " {url}")?;
+        if at.bind.is_unspecified() {
+            let hint = out.faint(" From elsewhere: the same with this machine's name.");
+            writeln!(out, "{hint}")?;
+        }
         let hint = out.faint(" Ctrl-C stops it.");
         writeln!(out, "{hint}")?;
         out.flush()?;

@@ -16,7 +16,7 @@ mod runs;
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,11 +53,18 @@ impl Server {
         self.address
     }
 
-    /// What the user opens.
+    /// What the user opens. Bound to all addresses, it names the one that always works here.
     pub fn url(&self) -> String {
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(match address {
+                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            });
+        }
         match &self.token {
-            Some(token) => format!("http://{}/?token={token}", self.address),
-            None => format!("http://{}/", self.address),
+            Some(token) => format!("http://{address}/?token={token}"),
+            None => format!("http://{address}/"),
         }
     }
 

@@ -30,6 +30,7 @@ fn serve_on(bind: &str, paths: &[&str]) -> Served {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let server = Server::new(Server::listen(bind).await.unwrap(), runs).unwrap();
+            assert!(server.url().starts_with("http://127.0.0.1:"), "{}", server.url());
             let token = server.url().split_once("token=").map(|it| it.1.to_owned());
             told.send((server.address().port(), token)).unwrap();
             server.serve(std::future::pending()).await.unwrap();
