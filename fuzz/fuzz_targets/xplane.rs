@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use sources::Input;
 use trace::TraceBuilder;
 
-#[path = "../../crates/session/tests/invariants/mod.rs"]
+#[path = "../../crates/session/tests/bad_input/invariants.rs"]
 mod invariants;
 
 fuzz_target!(init: on_this_thread(), |bytes: &[u8]| {
