@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use session::{SqlLimits, SqlValue};
+use session::{SqlLimits, SqlValue, value};
 
 use crate::output::{Format, Grid, Output};
 use crate::table;
@@ -55,15 +55,8 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         rows: result.rows.iter().map(|row| row.iter().map(text).collect()).collect(),
     };
     table::print(&grid, args.format, out, || {
-        let value = |it: &SqlValue| match it {
-            SqlValue::Null => Value::Null,
-            SqlValue::Int(it) => json!(it),
-            SqlValue::Float(it) => json!(it),
-            SqlValue::Text(it) => json!(it),
-            SqlValue::Blob(it) => json!(format!("{} bytes", it.len())),
-        };
         let row = |row: &Vec<SqlValue>| -> Map<String, Value> {
-            result.columns.iter().cloned().zip(row.iter().map(value)).collect()
+            result.columns.iter().cloned().zip(row.iter().map(value::of_sql)).collect()
         };
         json!(result.rows.iter().map(row).collect::<Vec<_>>())
     })?;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use analyses::{AnyRows, AnyTable, Cell, CellKind};
 use anyhow::bail;
 use serde_json::{Map, Value, json};
+use session::value;
 
 use crate::output::{Format, Grid, Output};
 
@@ -96,16 +97,9 @@ fn grid(table: &dyn AnyTable, rows: &dyn AnyRows, n: usize, full: bool) -> Grid 
 }
 
 fn as_json(table: &dyn AnyTable, rows: &dyn AnyRows, n: usize) -> Value {
-    let value = |cell: Cell<'_>| match cell {
-        Cell::Null => Value::Null,
-        Cell::Int(it) => json!(it),
-        Cell::Float(it) => json!(it),
-        Cell::Text(it) => json!(it),
-        Cell::Bool(it) => json!(it),
-    };
     let row = |row: usize| -> Map<String, Value> {
         let cells = table.columns().iter().enumerate();
-        cells.map(|(at, it)| (it.name.to_owned(), value(rows.cell(row, at)))).collect()
+        cells.map(|(at, it)| (it.name.to_owned(), value::of_cell(rows.cell(row, at)))).collect()
     };
     json!((0..n).map(row).collect::<Vec<_>>())
 }

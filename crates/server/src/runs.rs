@@ -1,12 +1,12 @@
 //! The runs that can be looked at: opened when first asked for, a few at a time kept open.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
-use session::{OpenError, Progress, Run, Session};
+use session::{Bytes, OpenError, Progress, Run, Session};
 
 /// A comparison needs two; one more, so that going back does not read again.
 const KEPT_OPEN: usize = 3;
@@ -39,8 +39,11 @@ enum State {
 struct Opening {
     since: Instant,
     phase: String,
+    /// Of files that are read to their end.
     bytes: u64,
     total_bytes: u64,
+    /// The file that is being read.
+    reading: Option<Bytes>,
 }
 
 /// How far a run is.
@@ -131,7 +134,8 @@ impl Runs {
                 since: Instant::now(),
                 phase: "looking for files".to_owned(),
                 bytes: 0,
-                total_bytes: total_bytes(&entry.path),
+                total_bytes: 0,
+                reading: None,
             });
         }
         self.close_some(entry);
@@ -183,12 +187,18 @@ impl Entry {
     fn say(&self, progress: Progress<'_>) {
         if let State::Opening(opening) = &mut *self.state() {
             match progress {
+                Progress::Found { total_bytes } => opening.total_bytes = total_bytes,
                 Progress::Reading { file, bytes } => {
                     let name = file.file_name().map(|it| it.to_string_lossy().into_owned());
                     opening.phase = format!("reading {}", name.unwrap_or_default());
-                    opening.bytes = (opening.bytes + bytes).min(opening.total_bytes);
+                    let before = opening.reading.replace(Arc::clone(bytes));
+                    opening.bytes += before.map_or(0, |it| (*it).as_ref().len() as u64);
                 }
-                Progress::Sorting => opening.phase = "sorting events".to_owned(),
+                Progress::Sorting => {
+                    opening.phase = "sorting events".to_owned();
+                    opening.bytes = opening.total_bytes;
+                    opening.reading = None;
+                }
             }
         }
     }
@@ -208,7 +218,8 @@ fn describe(state: &State) -> Status {
         State::Opening(it) => Status {
             state: "opening",
             phase: it.phase.clone(),
-            bytes: it.bytes,
+            // Unzipped, a file is larger than it lies on the disk.
+            bytes: it.total_bytes.min(it.bytes + it.reading.as_ref().map_or(0, |it| it.n_done())),
             total_bytes: it.total_bytes,
             seconds: it.since.elapsed().as_secs_f64(),
             ..blank
@@ -216,9 +227,4 @@ fn describe(state: &State) -> Status {
         State::Ready { seconds, .. } => Status { state: "ready", seconds: *seconds, ..blank },
         State::Failed(error) => Status { state: "failed", error: Some(error.clone()), ..blank },
     }
-}
-
-fn total_bytes(path: &Path) -> u64 {
-    let files = Run::find(path).map(|it| it.files).unwrap_or_default();
-    files.iter().filter_map(|it| it.metadata().ok()).map(|it| it.len()).sum()
 }

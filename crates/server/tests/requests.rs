@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use server::{Runs, Server};
 
@@ -355,11 +355,9 @@ fn clients_that_leave_or_stall_hold_nobody_up() {
             }
         }
     }
-    let since = Instant::now();
+    // Who waited for the stalled ones, which never end, would run into the time limit of reading.
     assert_eq!(served.get("/api/runs/0/report").status, 200);
     assert_eq!(served.sql("select 1").status, 200);
-    // Not a matter of speed: it would wait for the stalled ones, which never end.
-    assert!(since.elapsed() < Duration::from_secs(50));
     drop(stalled);
 }
 

@@ -13,17 +13,19 @@ pub mod report;
 mod sql;
 pub mod step_times;
 pub mod timeline;
+pub mod value;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use analyses::Tables;
-use sources::{Bytes, Input, SourceError};
+use sources::{Input, SourceError};
 use trace::{NoteKind, TraceBuilder};
 
 pub use discover::Run;
 use mapped::Mapped;
+pub use sources::Bytes;
 pub use sql::{QueryResult, SqlError, SqlLimits, SqlTable, SqlValue, schema};
 use timeline::Timeline;
 
@@ -53,11 +55,15 @@ pub enum OpenError {
 }
 
 /// How far opening has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
+    /// What belongs to the run is known: so much is to be read.
+    Found {
+        total_bytes: u64,
+    },
     Reading {
         file: &'a Path,
-        bytes: u64,
+        bytes: &'a Bytes,
     },
     /// All files are read: sorting, nesting, joining.
     Sorting,
@@ -71,6 +77,8 @@ impl Session {
 
     pub fn open_with(path: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Session, OpenError> {
         let run = Run::find(path)?;
+        let sizes = run.files.iter().filter_map(|it| it.metadata().ok()).map(|it| it.len());
+        progress(Progress::Found { total_bytes: sizes.sum() });
         let mut out = TraceBuilder::new();
         let mut first_error = None;
         let mut read_any = false;
@@ -171,7 +179,7 @@ fn read_file(
         let kind = if cut { NoteKind::Truncated } else { NoteKind::Malformed };
         out.note(kind, || format!("while unzipping {}: {damage}", path.display()));
     }
-    progress(Progress::Reading { file: path, bytes: (*bytes).as_ref().len() as u64 });
+    progress(Progress::Reading { file: path, bytes: &bytes });
     let input = Input { bytes, path };
     sources::read(&input, out)
         .map(|_| ())

@@ -5,6 +5,7 @@
 
 mod wire;
 
+use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,9 +21,20 @@ pub trait FileBytes: AsRef<[u8]> + Send + Sync {
     fn done_with(&self, part: Range<usize>) {
         let _ = part;
     }
+
+    /// Bytes that the reader was through with so far, to show how far it is.
+    fn n_done(&self) -> u64 {
+        0
+    }
 }
 
 impl FileBytes for Vec<u8> {}
+
+impl fmt::Debug for dyn FileBytes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} bytes", self.as_ref().len())
+    }
+}
 
 /// Reads one file format into the canonical trace.
 pub trait Source: Sync {
@@ -35,16 +47,10 @@ pub trait Source: Sync {
 }
 
 /// One file: mapped or decompressed bytes, and where they came from.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Input<'a> {
     pub bytes: Bytes,
     pub path: &'a Path,
-}
-
-impl std::fmt::Debug for Input<'_> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Input({}, {} bytes)", self.path.display(), (*self.bytes).as_ref().len())
-    }
 }
 
 /// Why nothing could be read.

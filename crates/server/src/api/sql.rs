@@ -10,7 +10,7 @@ use axum::routing::post;
 use axum::{Extension, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use session::{SqlError, SqlLimits, SqlValue};
+use session::{SqlError, SqlLimits, SqlValue, value};
 use tokio::sync::Semaphore;
 
 use super::{Answer, Opened, Refusal, computed};
@@ -54,7 +54,7 @@ async fn query(
     };
     let result = computed(move || session.sql(&question.query, &limits)).await?;
     let result = result.map_err(|it| refuse(&it))?;
-    let row = |row: &Vec<SqlValue>| -> Value { row.iter().map(value).collect() };
+    let row = |row: &Vec<SqlValue>| -> Value { row.iter().map(value::of_sql).collect() };
     Ok(Answer(json!({
         "columns": result.columns,
         "rows": result.rows.iter().map(row).collect::<Value>(),
@@ -68,15 +68,5 @@ fn refuse(error: &SqlError) -> Refusal {
     match error {
         SqlError::Failed { at, .. } if !at.trim().is_empty() => refusal.hint(at.trim_matches('\n')),
         _ => refusal,
-    }
-}
-
-fn value(it: &SqlValue) -> Value {
-    match it {
-        SqlValue::Null => Value::Null,
-        SqlValue::Int(it) => json!(it),
-        SqlValue::Float(it) => json!(it),
-        SqlValue::Text(it) => json!(it),
-        SqlValue::Blob(it) => json!(format!("{} bytes", it.len())),
     }
 }

@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use analyses::{AnyTable, Cell, CellKind, Column};
+use analyses::{AnyTable, CellKind, Column};
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query};
 use axum::routing::get;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use session::Session;
+use session::{Session, value};
 
 use super::{Answer, Opened, Refusal, computed};
 use crate::runs::Runs;
@@ -68,7 +68,7 @@ pub(crate) fn rows_json(session: &Session, table: &dyn AnyTable, wanted: Range<u
     let wanted = wanted.start.min(rows.len())..wanted.end.min(rows.len());
     let n_columns = table.columns().len();
     let row = |row: usize| -> Value {
-        (0..n_columns).map(|column| value(rows.cell(row, column))).collect()
+        (0..n_columns).map(|column| value::of_cell(rows.cell(row, column))).collect()
     };
     json!({
         "name": table.name(),
@@ -100,15 +100,5 @@ fn kind(kind: CellKind) -> &'static str {
         CellKind::Float => "float",
         CellKind::Text => "text",
         CellKind::Bool => "bool",
-    }
-}
-
-fn value(cell: Cell<'_>) -> Value {
-    match cell {
-        Cell::Null => Value::Null,
-        Cell::Int(it) => json!(it),
-        Cell::Float(it) => json!(it),
-        Cell::Text(it) => json!(it),
-        Cell::Bool(it) => json!(it),
     }
 }
