@@ -40,7 +40,7 @@ impl Analysis for CriticalPath {
         let trace = tables.trace();
         let replay = tables.model::<Replay>();
         let mut sums: HashMap<(&str, Option<&str>, bool), (i64, i64)> = HashMap::new();
-        let parts = replay.critical_path(&Change::default());
+        let parts = replay.path_after(&Change::default()).unwrap_or_default().1;
         for part in &parts {
             let sum = sums.entry((part.category, part.row.map(|it| op_of(trace, it)), part.is_delay)).or_default();
             *sum = (sum.0 + 1, sum.1 + part.ps);

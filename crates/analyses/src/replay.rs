@@ -60,6 +60,18 @@ pub enum HostPart {
 }
 
 impl HostPart {
+    const ALL: [HostPart; 8] = [
+        HostPart::Input,
+        HostPart::Compile,
+        HostPart::Output,
+        HostPart::Python,
+        HostPart::Runtime,
+        HostPart::Launch,
+        HostPart::Wait,
+        HostPart::Unknown,
+    ];
+    const N: usize = HostPart::ALL.len();
+
     /// The category it is counted under.
     pub fn category(self) -> &'static str {
         match self {
@@ -84,6 +96,10 @@ pub enum Class {
 }
 
 impl Class {
+    const ALL: [Class; 5] =
+        [Class::Compute, Class::Collective, Class::TransferIn, Class::TransferOut, Class::Infeed];
+    const N: usize = Class::ALL.len();
+
     fn of(kind: OpKind) -> Option<Class> {
         Some(match kind {
             OpKind::Kernel | OpKind::Memset | OpKind::CopyOnDevice => Class::Compute,
@@ -120,18 +136,43 @@ pub struct Change<'a> {
     pub rows: Option<(&'a HashSet<u32>, f64)>,
 }
 
-impl Change<'_> {
-    fn host(&self, part: HostPart, dur: i64) -> i64 {
-        let gone = match part {
-            HostPart::Launch if self.launches_free => true,
-            HostPart::Wait => false,
-            _ => self.without.contains(&part.category()),
+/// A change, looked up once for all that is replayed.
+struct Effect<'a> {
+    host_gone: [bool; HostPart::N],
+    work_gone: [bool; Class::N],
+    launches_free: bool,
+    no_waits: bool,
+    rows: Option<(&'a HashSet<u32>, f64)>,
+}
+
+impl<'a> Effect<'a> {
+    fn of(change: &Change<'a>) -> Effect<'a> {
+        let mut effect = Effect {
+            host_gone: [false; HostPart::N],
+            work_gone: [false; Class::N],
+            launches_free: change.launches_free,
+            no_waits: change.no_waits,
+            rows: change.rows,
         };
-        if gone { 0 } else { dur }
+        for part in HostPart::ALL {
+            effect.host_gone[part as usize] = match part {
+                HostPart::Launch if change.launches_free => true,
+                HostPart::Wait => false,
+                _ => change.without.contains(&part.category()),
+            };
+        }
+        for class in Class::ALL {
+            effect.work_gone[class as usize] = change.without.contains(&class.category());
+        }
+        effect
+    }
+
+    fn host(&self, part: HostPart, dur: i64) -> i64 {
+        if self.host_gone[part as usize] { 0 } else { dur }
     }
 
     fn op(&self, op: &Op, dur: i64) -> i64 {
-        if self.without.contains(&op.class.category()) {
+        if self.work_gone[op.class as usize] {
             return 0;
         }
         match self.rows {
@@ -292,7 +333,7 @@ impl Replay {
         for steps in chosen {
             replay.blocks.push(lay_out(trace, &lanes, steps));
         }
-        replay.replayed_ps = replay.mean_step(&Change::default());
+        replay.replayed_ps = replay.mean_step(&replay.play(&Change::default(), None));
         Some(replay)
     }
 
@@ -317,10 +358,32 @@ impl Replay {
 
     /// The mean step after a change; `None` where replaying is not trusted.
     pub fn after(&self, change: &Change<'_>) -> Option<i64> {
-        let new = self.is_trusted().then(|| self.mean_step(change))?;
-        // The error of the unchanged replay is taken to be in the changed one as well.
-        let factor = new as f64 / self.replayed_ps.max(1) as f64;
-        Some(((self.step_ps as f64 * factor) as i64).min(self.step_ps))
+        let rounds = self.is_trusted().then(|| self.play(change, None))?;
+        Some(self.after_rounds(&rounds))
+    }
+
+    /// The same, and what it is made of: the chain of things each of which waited for the one
+    /// before.
+    pub fn path_after(&self, change: &Change<'_>) -> Option<(i64, Vec<PathPart>)> {
+        if !self.is_trusted() {
+            return None;
+        }
+        let mut causes: Vec<Causes> = Vec::new();
+        let rounds = self.play(change, Some(&mut causes));
+        let new_ps = self.after_rounds(&rounds);
+        // The path is that of the host that took longest, or of its devices where they lag.
+        let host = (0..self.hosts).max_by_key(|&it| rounds[it].0.max(rounds[it].1))?;
+        let on_device = rounds[host].1 as f64 > rounds[host].0 as f64 * (1.0 + TRUSTED);
+        let mut parts: Vec<PathPart> = Vec::new();
+        for (block, causes) in self.blocks.iter().zip(&causes) {
+            causes.walk(block, host as u16, on_device, &mut parts);
+        }
+        let whole: i64 = parts.iter().map(|it| it.ps).sum();
+        for part in &mut parts {
+            // The path may begin a little before or after a block: it is said of one mean step.
+            part.ps = (part.ps as f64 * new_ps as f64 / whole.max(1) as f64) as i64;
+        }
+        Some((new_ps, parts))
     }
 
     /// The mean step if kernels of these names took `part` of their time.
@@ -342,62 +405,37 @@ impl Replay {
         (ps as f64 * self.step_ps as f64 / self.chosen_ps.max(1) as f64) as i64
     }
 
-    /// How long steps take in the second round, when queues are as full as they stay.
-    fn mean_step(&self, change: &Change<'_>) -> i64 {
-        let mut state = State::new(self.hosts, self.streams);
-        for block in &self.blocks {
-            state.play(block, change, None);
-        }
-        let first = state.reached();
-        for block in &self.blocks {
-            state.play(block, change, None);
-        }
+    /// The mean step, from what `play` gives.
+    fn mean_step(&self, rounds: &[(i64, i64)]) -> i64 {
         // A host that runs ahead of its devices is held up by them in the end.
-        let sum: i64 = state
-            .reached()
-            .iter()
-            .zip(first)
-            .map(|(now, before)| (now.0 - before.0).max(now.1 - before.1))
-            .sum();
+        let sum: i64 = rounds.iter().map(|it| it.0.max(it.1)).sum();
         sum / (self.hosts * self.n_steps).max(1) as i64
     }
 
-    /// What the mean step's length is made of, after a change: the chain of things each of which
-    /// waited for the one before. Empty where replaying is not trusted.
-    pub fn critical_path(&self, change: &Change<'_>) -> Vec<PathPart> {
-        if !self.is_trusted() {
-            return Vec::new();
-        }
+    /// The error of the unchanged replay is taken to be in the changed one as well.
+    fn after_rounds(&self, rounds: &[(i64, i64)]) -> i64 {
+        let factor = self.mean_step(rounds) as f64 / self.replayed_ps.max(1) as f64;
+        ((self.step_ps as f64 * factor) as i64).min(self.step_ps)
+    }
+
+    /// How long the second round takes each host and its devices, when queues are as full as they
+    /// stay; and what everything in it waited for, of each block, if that is asked for.
+    fn play(&self, change: &Change<'_>, mut causes: Option<&mut Vec<Causes>>) -> Vec<(i64, i64)> {
+        let effect = Effect::of(change);
         let mut state = State::new(self.hosts, self.streams);
         for block in &self.blocks {
-            state.play(block, change, None);
+            state.play(block, &effect, None);
         }
         let first = state.reached();
-        let mut causes: Vec<Causes> = Vec::new();
         for block in &self.blocks {
-            let mut of_block = Causes::default();
-            state.play(block, change, Some(&mut of_block));
-            causes.push(of_block);
+            let mut of_block = causes.is_some().then(Causes::default);
+            state.play(block, &effect, of_block.as_mut());
+            if let Some(causes) = &mut causes {
+                causes.extend(of_block);
+            }
         }
-        // The path is that of the host that took longest, or of its devices where they lag.
-        let took = |it: &usize| {
-            let (now, before) = (state.reached()[*it], first[*it]);
-            (now.0 - before.0, now.1 - before.1)
-        };
-        let slowest = (0..self.hosts).max_by_key(|it| took(it).0.max(took(it).1));
-        let Some(host) = slowest else { return Vec::new() };
-        let on_device = took(&host).1 as f64 > took(&host).0 as f64 * (1.0 + TRUSTED);
-        let mut parts: Vec<PathPart> = Vec::new();
-        for (block, causes) in self.blocks.iter().zip(&causes) {
-            causes.walk(block, host as u16, on_device, &mut parts);
-        }
-        let new_ps = self.after(change).unwrap_or(self.step_ps);
-        let whole: i64 = parts.iter().map(|it| it.ps).sum();
-        for part in &mut parts {
-            // The path may begin a little before or after a block: it is said of one mean step.
-            part.ps = (part.ps as f64 * new_ps as f64 / whole.max(1) as f64) as i64;
-        }
-        parts
+        let rounds = state.reached().into_iter().zip(first);
+        rounds.map(|(now, before)| (now.0 - before.0, now.1 - before.1)).collect()
     }
 }
 
@@ -469,17 +507,17 @@ impl State {
         self.hosts.iter().copied().zip(self.devices.iter().copied()).collect()
     }
 
-    fn end_of(&self, block: &Block, change: &Change<'_>, op: u32) -> i64 {
+    fn end_of(&self, block: &Block, effect: &Effect<'_>, op: u32) -> i64 {
         let it = &block.ops[op as usize];
         match it.group {
-            Some(group) if change.op(it, 1 << 20) > 0 => {
-                self.groups[group as usize] + change.op(it, it.once_all_came)
+            Some(group) if effect.op(it, 1 << 20) > 0 => {
+                self.groups[group as usize] + effect.op(it, it.once_all_came)
             }
             _ => self.ends[op as usize],
         }
     }
 
-    fn play(&mut self, block: &Block, change: &Change<'_>, mut causes: Option<&mut Causes>) {
+    fn play(&mut self, block: &Block, effect: &Effect<'_>, mut causes: Option<&mut Causes>) {
         self.starts.clear();
         self.starts.resize(block.ops.len(), 0);
         self.ends.clear();
@@ -503,9 +541,9 @@ impl State {
                     let mut cause = last_link[host].map_or(Cause::Before, Cause::Link);
                     let over = if link.part == HostPart::Wait {
                         let mut over = now;
-                        if !change.no_waits {
+                        if !effect.no_waits {
                             for &op in &block.seen[link.seen.0 as usize..link.seen.1 as usize] {
-                                let end = self.end_of(block, change, op).saturating_add(link.tail);
+                                let end = self.end_of(block, effect, op).saturating_add(link.tail);
                                 if end > over {
                                     (over, cause) = (end, Cause::OpEnd(op));
                                 }
@@ -513,7 +551,7 @@ impl State {
                         }
                         over
                     } else {
-                        now + change.host(link.part, link.dur)
+                        now + effect.host(link.part, link.dur)
                     };
                     self.hosts[host] = over;
                     last_link[host] = Some(at);
@@ -521,11 +559,11 @@ impl State {
                         causes.links[at as usize] = (cause, now, over);
                     }
                 }
-                Node::Op(at) => self.play_op(block, change, at, causes.as_deref_mut()),
+                Node::Op(at) => self.play_op(block, effect, at, causes.as_deref_mut()),
             }
         }
         for (at, op) in block.ops.iter().enumerate() {
-            let end = self.end_of(block, change, at as u32);
+            let end = self.end_of(block, effect, at as u32);
             let stream = &mut self.streams[usize::from(op.stream)];
             *stream = (*stream).max(end);
             let device = &mut self.devices[usize::from(op.host)];
@@ -536,7 +574,7 @@ impl State {
     fn play_op(
         &mut self,
         block: &Block,
-        change: &Change<'_>,
+        effect: &Effect<'_>,
         at: u32,
         causes: Option<&mut Causes>,
     ) {
@@ -549,7 +587,7 @@ impl State {
         };
         match op.launch {
             Some(link) => {
-                let latency = if change.launches_free && op.launch_bound {
+                let latency = if effect.launches_free && op.launch_bound {
                     op.after_launch.min(QUEUE_GAP)
                 } else {
                     op.after_launch
@@ -564,7 +602,7 @@ impl State {
         }
         match op.before {
             Some((before, true)) => {
-                let end = self.end_of(block, change, before);
+                let end = self.end_of(block, effect, before);
                 after(end + op.after_before, Cause::OpEnd(before));
             }
             Some((before, false)) => {
@@ -573,10 +611,10 @@ impl State {
             None => after(self.streams[usize::from(op.stream)], Cause::Before),
         }
         if let Some(other) = op.other {
-            let end = self.end_of(block, change, other);
+            let end = self.end_of(block, effect, other);
             after(end + op.after_other, Cause::OpEnd(other));
         }
-        let end = start + change.op(op, op.dur);
+        let end = start + effect.op(op, op.dur);
         self.starts[at as usize] = start;
         self.ends[at as usize] = end;
         if let Some(group) = op.group {

@@ -15,7 +15,7 @@ use trace::{EventId, OpKind, StrId, TrackKind};
 
 use crate::input_stage::pipeline::{Pipeline, Stage};
 use crate::kernel_time::{KernelTime, op_of};
-use crate::replay::{Change, Replay};
+use crate::replay::{Change, PathPart, Replay};
 use crate::span::{subtract, total, union};
 use crate::step::{Counted, is_pipeline_thread};
 use crate::step_time::{CATEGORIES, StepTime};
@@ -81,8 +81,8 @@ impl Analysis for WhatIf {
 fn replayed(tables: &Tables, replay: &Replay) -> Vec<WhatIf> {
     let (step_ps, replayed_ps) = (replay.step_ps(), replay.replayed_ps());
     let row = |name: String, change: &Change<'_>| {
-        let new_step_ps = replay.after(change)?;
-        let limited_by = limit(replay, change);
+        let (new_step_ps, path) = replay.path_after(change)?;
+        let limited_by = largest_part(&path);
         let (best_ps, worst_ps) = (new_step_ps, new_step_ps);
         Some(WhatIf { change: name, step_ps, replayed_ps, new_step_ps, best_ps, worst_ps, limited_by })
     };
@@ -123,9 +123,9 @@ fn slowest_ops(tables: &Tables) -> Vec<String> {
 }
 
 /// What holds most of the step after a change.
-fn limit(replay: &Replay, change: &Change<'_>) -> String {
+fn largest_part(path: &[PathPart]) -> String {
     let mut by_category = [0_i64; CATEGORIES.len()];
-    for part in replay.critical_path(change) {
+    for part in path {
         if let Some(at) = CATEGORIES.iter().position(|it| it.0 == part.category) {
             by_category[at] += part.ps;
         }
