@@ -5,7 +5,7 @@ use analyses::host_call::{HostCall, eager_ops};
 use analyses::run_info::frameworks;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts, percent, recorded_python};
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -64,10 +64,11 @@ impl Rule for EagerOps {
             let call = CALL_PS.min(taken / 4);
             (rest.max(0) + work + eager.per_step * IN_GRAPH_PS[it] + call).min(step)
         });
-        // What is left is predicted as it will be: without a profiler.
+        // What is left is predicted as it will be, without a profiler; so is what was there.
+        let old = step - recorded_python(tables, cost).0;
         let gain = Gain {
-            low: Gain::of_times(step, new[0]).low,
-            speedup: Gain::of_times(step, new[1]).speedup,
+            low: Gain::of_times(old, new[0]).low,
+            speedup: Gain::of_times(old, new[1]).speedup,
             high: Gain::of_times(step, new[2]).high,
         };
         let title = format!(

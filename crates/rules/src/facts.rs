@@ -1,7 +1,8 @@
 //! What nearly every rule asks first: how long a step is and where it goes.
 
 use analyses::op_time::OpTime;
-use analyses::step::{Step, median};
+use analyses::python_time::PythonTime;
+use analyses::step::{Counted, Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
 use analyses::{Model, Tables};
 use trace::{Dur, OpKind, TrackKind};
@@ -74,6 +75,15 @@ pub fn without_compile(tables: &Tables, facts: &Facts, cost: Dur) -> Option<Gain
     } else {
         Some(Gain::of_times(facts.step.0, facts.step.0 - cost.0))
     }
+}
+
+/// What recording the driving thread's Python calls took of a step, as far as it can be part of
+/// what a rule found: about a microsecond each.
+pub fn recorded_python(tables: &Tables, found: Dur) -> Dur {
+    const EACH_PS: i64 = 1_000_000;
+    let calls: i64 = tables.get::<PythonTime>().iter().map(|it| it.calls).sum();
+    let n = Counted::of(tables).map_or(1, |it| it.n);
+    Dur((calls.saturating_mul(EACH_PS) / n.max(1)).min(found.0 / 10 * 7).max(0))
 }
 
 impl Facts {

@@ -179,15 +179,28 @@ const LEFT_BEHIND: f64 = 0.10;
 /// How much shorter the rest of the step may be without a profiler, which slows what it records.
 const PROFILED: f64 = 0.10;
 
-/// What is left of the host's part of a step when neither a profiler nor the problem is there any
-/// more: at worst, likely, at best. A host that waits, saves or compiles comes back to cold caches
+/// What is left of a part of a step that stays, when neither a profiler nor the problem is there
+/// any more: at worst, likely, at best.
+struct Left {
+    part: [f64; 3],
+    /// No more than this goes, but for what recording took.
+    most_ps: [i64; 3],
+}
+
+/// Of the host's part: a host that waits, saves or computes in Python comes back to cold caches
 /// and sleeping threads, and every event recorded takes its time. Measured with `bench/diagnosis`:
-/// steps after the fix took 0.4 to 0.85 of what was left of the profiled step.
-const UNDISTURBED: [f64; 3] = [1.0, 0.6, 0.4];
+/// steps after the fix took 0.4 to 0.85 of what was left of the profiled step, where that was
+/// short; filling caches of some tens of megabytes and waking all threads takes milliseconds,
+/// however long the step.
+const UNDISTURBED: Left = Left { part: [1.0, 0.6, 0.4], most_ps: DISTURBANCE_PS };
+const DISTURBANCE_PS: [i64; 3] = [0, 4_000_000_000, 8_000_000_000];
 /// The same where the problem is input: that the pipeline takes cores is in its model already.
-const NOT_CROWDED: [f64; 3] = [1.0, 0.8, 0.45];
-/// The same where the problem is compiling: the first run of a new program is its slowest.
-const NOT_COMPILED_ANEW: [f64; 3] = [1.0, 0.62, 0.25];
+const NOT_CROWDED: Left = Left { part: [1.0, 0.8, 0.45], most_ps: DISTURBANCE_PS };
+/// The same where the problem is compiling: the first run of a new program is its slowest, in all
+/// of its parts.
+const NOT_COMPILED_ANEW: Left = Left { part: [1.0, 0.62, 0.25], most_ps: [i64::MAX; 3] };
+/// Of a device's, or of threads that are all busy before and after: they are slowed alike.
+const AS_IT_IS: Left = Left { part: [1.0, 1.0, 1.0 - PROFILED], most_ps: [0; 3] };
 
 impl Gain {
     /// What a change of the table `what_if` wins; absent where it predicts nothing.
@@ -199,37 +212,36 @@ impl Gain {
         let of_input = !change.starts_with("without ") || change.contains("Iterator::");
         let recorded = if of_input { tables.model::<Pipeline>().recorded_ps() } else { 0 };
         let old = row.step_ps - recorded;
-        Some(match row.limited_by.as_str() {
-            "the rest of the step" if !on_device => {
-                let left = match change {
-                    "without compile" => NOT_COMPILED_ANEW,
-                    _ if of_input => NOT_CROWDED,
-                    _ => UNDISTURBED,
-                };
-                Gain::between(old, new, left)
-            }
-            // Threads that are all busy, before and after, are slowed alike.
-            _ => Gain::between(old, new, [1.0, 1.0, 1.0 - PROFILED]),
-        })
+        let left = match row.limited_by.as_str() {
+            "the rest of the step" if !on_device => match change {
+                "without compile" => NOT_COMPILED_ANEW,
+                _ if of_input => NOT_CROWDED,
+                _ => UNDISTURBED,
+            },
+            _ => AS_IT_IS,
+        };
+        Some(Gain::between(old, new, &left))
     }
 
     /// From a step time to another, both as profiled, with a device or all of the host busy.
     pub fn of_times(old_ps: i64, new_ps: i64) -> Gain {
-        Gain::between(old_ps, [new_ps; 3], [1.0, 1.0, 1.0 - PROFILED])
+        Gain::between(old_ps, [new_ps; 3], &AS_IT_IS)
     }
 
     /// The same on a host that will be less disturbed.
     pub fn on_host(old_ps: i64, new_ps: [i64; 3]) -> Gain {
-        Gain::between(old_ps, new_ps, UNDISTURBED)
+        Gain::between(old_ps, new_ps, &UNDISTURBED)
     }
 
     /// From a step time to new ones, at worst, likely, at best, of which a part is left: what is
     /// not left of the new step was not in the old one either.
-    fn between(old_ps: i64, new_ps: [i64; 3], left: [f64; 3]) -> Gain {
+    fn between(old_ps: i64, new_ps: [i64; 3], left: &Left) -> Gain {
         let old = old_ps as f64;
         let of = |at: usize, stays: f64| {
             let new = (new_ps[at].max(1) as f64).min(old);
-            let gone = new * (1.0 - left[at]);
+            let recorded = if at == 2 { new * PROFILED } else { 0.0 };
+            let gone = new * (1.0 - left.part[at]);
+            let gone = gone.min(recorded.max(left.most_ps[at] as f64));
             (old - gone) / (new - gone + (old - new) * stays)
         };
         let (low, speedup, high) = (of(0, LEFT_BEHIND), of(1, 0.0), of(2, 0.0));

@@ -4,10 +4,9 @@ use analyses::Tables;
 use analyses::host_call::{HostCall, eager_ops};
 use analyses::python_line::PythonLine;
 use analyses::python_time::PythonTime;
-use analyses::step::Counted;
 use trace::{Dur, EventId};
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts, percent, recorded_python};
 use crate::lines::{busiest, line_in_words, place};
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 
@@ -43,8 +42,8 @@ impl Rule for PythonOverhead {
         }
         let gain = Gain::of_change(tables, "without python").map(|whole| {
             // Recording Python's own calls makes it slower: that part wins nothing.
-            let recorded = (recorded_ps(tables).min(cost.0 * 7 / 10)).max(0);
-            let (old, new) = (facts.step.0 - recorded, facts.step.0 - cost.0);
+            let old = facts.step.0 - recorded_python(tables, cost).0;
+            let new = facts.step.0 - cost.0;
             let part = match facts.on_device {
                 true => Gain::of_times(old, new),
                 false => Gain::on_host(old, [new; 3]),
@@ -110,14 +109,6 @@ fn sampled_holder(tables: &Tables) -> Option<Holder> {
         share: top.share,
         evidence: lines.collect(),
     })
-}
-
-/// What recording the driving thread's Python calls took of a step: about a microsecond each.
-fn recorded_ps(tables: &Tables) -> i64 {
-    const EACH_PS: i64 = 1_000_000;
-    let calls: i64 = tables.get::<PythonTime>().iter().map(|it| it.calls).sum();
-    let n = Counted::of(tables).map_or(1, |it| it.n);
-    calls * EACH_PS / n.max(1)
 }
 
 /// By recorded calls: the innermost function that still holds most of the time.
