@@ -3,6 +3,7 @@
 //! Tables hold raw integers with units in their names; only outlets format. No analysis asks
 //! which format a trace came from.
 
+pub mod hlo;
 pub mod replay;
 pub mod span;
 pub mod stream_sum;

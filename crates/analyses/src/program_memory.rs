@@ -12,6 +12,7 @@ use hashbrown::HashSet;
 use rayon::prelude::*;
 use trace::Trace;
 
+use crate::hlo::{Fields, Value, lossy, name_and_id, number};
 use crate::{Analysis, Tables};
 
 table! {
@@ -79,16 +80,12 @@ impl Ran {
 
     /// `jit_train_step(10)`: by number where events say it, else by name.
     fn has(&self, program: &str) -> bool {
-        let (name, id) = program.rsplit_once('(').unwrap_or((program, ""));
-        let id = id.trim_end_matches(')');
-        // Written as unsigned, read as signed.
-        let id = id.parse().ok().or_else(|| id.parse::<u64>().ok().map(|it| it as i64));
+        let (name, id) = name_and_id(program);
         if self.ids.is_empty() { self.names.contains(name) } else { id.is_some_and(|it| self.ids.contains(&it)) }
     }
 }
 
-/// One allocation of a program; field numbers as in
-/// <https://github.com/openxla/xla/blob/main/xla/service/hlo.proto>.
+/// One allocation of a program.
 #[derive(Default)]
 struct Allocation<'a> {
     bytes: i64,
@@ -104,7 +101,7 @@ fn program(name: &str, proto: &[u8]) -> Option<ProgramMemory> {
     // HloProto.buffer_assignment
     let assignment = Fields(proto).find_map(|it| it.message(3))?;
     let mut row = ProgramMemory {
-        program: name.chars().take(LONGEST_NAME).collect(),
+        program: lossy(name.as_bytes()),
         ran: false,
         peak_bytes: 0,
         argument_bytes: 0,
@@ -177,11 +174,8 @@ fn maker(proto: &[u8], assignment: &[u8], buffer: u64) -> Option<String> {
     // Older writers give the instruction's name, newer ones its number.
     let name = Fields(defined_at).find_map(|it| it.message(2)).filter(|it| !it.is_empty());
     let name = name.or_else(|| name_of(proto, number(defined_at, 4)))?;
-    Some(String::from_utf8_lossy(name).chars().take(LONGEST_NAME).collect())
+    Some(lossy(name))
 }
-
-/// The name of a compiled op can be its whole text.
-const LONGEST_NAME: usize = 256;
 
 /// The framework's name for an instruction, else its own.
 fn name_of(proto: &[u8], id: u64) -> Option<&[u8]> {
@@ -193,80 +187,6 @@ fn name_of(proto: &[u8], id: u64) -> Option<&[u8]> {
     let metadata = Fields(instruction).find_map(|it| it.message(7)).unwrap_or_default();
     let op = Fields(metadata).find_map(|it| it.message(2)).filter(|it| !it.is_empty());
     op.or_else(|| Fields(instruction).find_map(|it| it.message(1)))
-}
-
-/// A number of a message; what is absent is 0, as everywhere in protobuf.
-fn number(message: &[u8], number: u32) -> u64 {
-    let value = Fields(message).find_map(|it| match it.value {
-        Value::Number(value) if it.number == number => Some(value),
-        _ => None,
-    });
-    value.unwrap_or(0)
-}
-
-/// Walks the fields of a protobuf message. Bytes that do not follow the format end the walk.
-struct Fields<'a>(&'a [u8]);
-
-struct Field<'a> {
-    number: u32,
-    value: Value<'a>,
-}
-
-#[derive(Clone, Copy)]
-enum Value<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-    /// Of fixed length, which nothing here is.
-    Other,
-}
-
-impl<'a> Field<'a> {
-    fn message(&self, number: u32) -> Option<&'a [u8]> {
-        match self.value {
-            Value::Bytes(it) if self.number == number => Some(it),
-            _ => None,
-        }
-    }
-}
-
-impl<'a> Fields<'a> {
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..70).step_by(7) {
-            let (&byte, rest) = self.0.split_first()?;
-            self.0 = rest;
-            value |= u64::from(byte & 0x7F).checked_shl(shift).unwrap_or(0);
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    fn take(&mut self, len: u64) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(usize::try_from(len).ok()?)?;
-        self.0 = rest;
-        Some(taken)
-    }
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = Field<'a>;
-
-    fn next(&mut self) -> Option<Field<'a>> {
-        let tag = self.varint()?;
-        let value = match tag & 7 {
-            0 => Value::Number(self.varint()?),
-            1 => self.take(8).map(|_| Value::Other)?,
-            2 => {
-                let len = self.varint()?;
-                Value::Bytes(self.take(len)?)
-            }
-            5 => self.take(4).map(|_| Value::Other)?,
-            _ => return None,
-        };
-        Some(Field { number: u32::try_from(tag >> 3).ok()?, value })
-    }
 }
 
 #[cfg(test)]

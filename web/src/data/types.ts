@@ -190,6 +190,7 @@ export interface EventDetails {
   op: string | null;
   hlo_op: string | null;
   hlo_module: string | null;
+  hlo: string | null;
   source: string | null;
   args: [string, string | number][];
   ancestors: EventRef[];

@@ -237,6 +237,7 @@ export class LocalTiles implements TileSource {
       op: null,
       hlo_op: null,
       hlo_module: null,
+      hlo: null,
       source: null,
       args: this.args(id),
       ancestors,

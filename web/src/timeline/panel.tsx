@@ -70,6 +70,14 @@ function Details({ it, model }: { it: EventDetails; model: Model }) {
           Zoom to it
         </button>
       </p>
+      {it.hlo && (
+        <section>
+          <h3>Instruction</h3>
+          <pre class="tl-hlo" tabIndex={0}>
+            {it.hlo}
+          </pre>
+        </section>
+      )}
       <Links title="Caused by" links={it.causes} model={model} />
       <Links title="Causes" links={it.effects} model={model} />
       <Links title="Inside" links={it.ancestors} model={model} />

@@ -1,9 +1,10 @@
 //! What the compiled programs of a function take, read from the programs kept in the profile.
 //!
 //! Of a program only the shapes of its arguments are read; everything else is skipped over.
-//! Field numbers are those of `xla/service/hlo.proto` and `xla/xla_data.proto`.
 
 use trace::Trace;
+
+use crate::hlo::{self, Fields};
 
 /// A compiled program and what it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,10 +24,9 @@ pub fn programs(trace: &Trace) -> Vec<Program> {
         .iter()
         .filter(|it| it.kind == "hlo_proto")
         .filter_map(|blob| {
-            // `jit_train_step(12)`: the number is the program's.
-            let (module, id) = blob.name.strip_suffix(')')?.rsplit_once('(')?;
+            let (module, id) = hlo::name_and_id(&blob.name);
             let arguments = arguments(trace.args.bytes(blob)?)?;
-            Some(Program { module: module.to_owned(), id: id.parse().ok()?, arguments })
+            Some(Program { module: module.to_owned(), id: id?, arguments })
         })
         .collect();
     all.sort_by_key(|it| it.id);
@@ -70,87 +70,10 @@ pub fn is_shapes(difference: &str) -> bool {
 }
 
 fn arguments(proto: &[u8]) -> Option<Vec<String>> {
-    let module = message(proto, 1)?;
-    let program_shape = message(module, 4)?;
-    Some(
-        fields(program_shape)
-            .filter_map(|it| match it {
-                (1, Value::Bytes(shape)) => Some(shape_text(shape)),
-                _ => None,
-            })
-            .collect(),
-    )
-}
-
-fn shape_text(shape: &[u8]) -> String {
-    const TYPES: [&str; 19] = [
-        "?", "bool", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "f32", "f64",
-        "tuple", "opaque", "c64", "bf16", "token", "c128",
-    ];
-    let (mut kind, mut sides) = (0, Vec::new());
-    for field in fields(shape) {
-        match field {
-            (2, Value::Number(it)) => kind = it as usize,
-            (3, Value::Number(it)) => sides.push(it.to_string()),
-            (3, Value::Bytes(mut packed)) => {
-                while let Some(it) = varint(&mut packed) {
-                    sides.push(it.to_string());
-                }
-            }
-            _ => (),
-        }
-    }
-    format!("{}[{}]", TYPES.get(kind).unwrap_or(&"?"), sides.join(","))
-}
-
-enum Value<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-}
-
-/// The first message under a field.
-fn message(bytes: &[u8], number: u64) -> Option<&[u8]> {
-    fields(bytes).find_map(|it| match it {
-        (field, Value::Bytes(inner)) if field == number => Some(inner),
-        _ => None,
-    })
-}
-
-/// Fields until the end, or until bytes that are none.
-fn fields(mut rest: &[u8]) -> impl Iterator<Item = (u64, Value<'_>)> {
-    std::iter::from_fn(move || {
-        let tag = varint(&mut rest)?;
-        let value = match tag & 7 {
-            0 => Value::Number(varint(&mut rest)?),
-            1 => Value::Bytes(take(&mut rest, 8)?),
-            2 => {
-                let size = varint(&mut rest)?;
-                Value::Bytes(take(&mut rest, size)?)
-            }
-            5 => Value::Bytes(take(&mut rest, 4)?),
-            _ => return None,
-        };
-        Some((tag >> 3, value))
-    })
-}
-
-fn take<'a>(rest: &mut &'a [u8], size: u64) -> Option<&'a [u8]> {
-    let (taken, left) = rest.split_at_checked(usize::try_from(size).ok()?)?;
-    *rest = left;
-    Some(taken)
-}
-
-fn varint(rest: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, left) = rest.split_first()?;
-        *rest = left;
-        value |= u64::from(byte & 0x7F) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
+    // The program's own shape, of which the parameters.
+    let module = Fields(proto).find_map(|it| it.message(1))?;
+    let shape = Fields(module).find_map(|it| it.message(4))?;
+    Some(Fields(shape).filter_map(|it| it.message(1)).map(hlo::array).collect())
 }
 
 #[cfg(test)]

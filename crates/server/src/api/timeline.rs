@@ -226,6 +226,7 @@ fn detail_json(it: &Detail) -> Value {
         "op": it.op,
         "hlo_op": it.hlo_op,
         "hlo_module": it.hlo_module,
+        "hlo": it.hlo,
         "source": it.source,
         "args": args_json(&it.args),
         "ancestors": it.ancestors.iter().map(ancestor).collect::<Value>(),

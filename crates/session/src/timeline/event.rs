@@ -1,5 +1,6 @@
 //! Everything about one event, and how it compares with others of its name.
 
+use analyses::hlo;
 use analyses::step::median;
 use analyses::step_time::category;
 use hashbrown::HashMap;
@@ -25,7 +26,9 @@ pub struct Detail {
     pub op: Option<String>,
     pub hlo_op: Option<String>,
     pub hlo_module: Option<String>,
-    /// File and line, where the profiler knew.
+    /// The instruction that ran, in XLA's words, where the profile holds its program.
+    pub hlo: Option<String>,
+    /// File and line, where the profiler or the program knew.
     pub source: Option<String>,
     /// As the source has them.
     pub args: Vec<(String, FactValue)>,
@@ -113,6 +116,8 @@ impl Timeline {
         let host = trace.ancestor(at.track, TrackKind::Host);
         let args = trace.args.of(event);
         let source = args.iter().find(|it| it.0 == "source").map(|it| it.1.to_string());
+        let instruction = hlo::instruction(trace, event);
+        let source = source.or(instruction.as_ref().and_then(|it| it.source.clone()));
         let ancestors = events.ancestors(event).take(MOST_RELATED).map(|it| Ancestor {
             event: it,
             name: trace.name(it).to_owned(),
@@ -130,6 +135,7 @@ impl Timeline {
             op: text(detail.op),
             hlo_op: text(detail.hlo_op),
             hlo_module: text(detail.hlo_module),
+            hlo: instruction.map(|it| it.text),
             source,
             args,
             ancestors: ancestors.collect(),
