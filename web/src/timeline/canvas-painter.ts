@@ -1,4 +1,6 @@
-// Draws on a 2-D canvas, where there is no WebGL2: slower, the same look.
+// Draws with the processor, where there is no WebGL2: pixels of its own for what lies below, a
+// 2-D canvas for text on top. A canvas takes a rectangle at a time, and zoomed out a frame has
+// tens of thousands: as pixels they cost a tenth.
 
 import { CONTINUES, LIT, MERGED, SPAN_WORDS, type Block, type Lights } from "./block";
 import {
@@ -10,10 +12,11 @@ import {
   type Palette,
   type Rgba,
 } from "./painter";
-
 import { OPEN_END } from "./tiles";
 
 const PART = 1 / 2 ** 32;
+/** Colours of spans: kind, how full in four grades, lit, merged. */
+const FILLS = 1 << 12;
 
 export class CanvasPainter implements Painter {
   readonly name = "canvas";
@@ -23,8 +26,15 @@ export class CanvasPainter implements Painter {
   private width = 0;
   private height = 0;
   private dimmed = 0;
+  private image = new ImageData(1, 1);
+  private pixels = new Uint32Array(1);
+  /** In device pixels; of what lies below. */
+  private clipTop = 0;
+  private clipBottom = 0;
+  private below = true;
   private readonly css = new Map<Rgba, string>();
-  private readonly fills = new Map<number, string>();
+  /** Nought where not yet known: no colour is, being opaque. */
+  private readonly fills = new Uint32Array(FILLS);
   private readonly advances = new Map<string, number>();
 
   constructor(private readonly canvas: HTMLCanvasElement) {
@@ -34,33 +44,47 @@ export class CanvasPainter implements Painter {
   }
 
   resize(width: number, height: number, ratio: number): void {
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
+    const { canvas } = this;
+    canvas.width = Math.max(Math.round(width * ratio), 1);
+    canvas.height = Math.max(Math.round(height * ratio), 1);
     [this.width, this.height, this.ratio] = [width, height, ratio];
+    this.image = new ImageData(canvas.width, canvas.height);
+    this.pixels = new Uint32Array(this.image.data.buffer);
     this.pen.font = `${FONT_PX}px ${fontFamily()}`;
   }
 
   use(palette: Palette): void {
     this.palette = palette;
-    this.fills.clear();
+    this.fills.fill(0);
   }
 
   dim(share: number): void {
-    if (share !== this.dimmed) this.fills.clear();
+    if (share !== this.dimmed) this.fills.fill(0);
     this.dimmed = share;
   }
 
   begin(): void {
+    this.below = true;
+    this.clip(0, this.height);
+    this.pixels.fill(this.palette?.ground ?? 0xffff_ffff);
+  }
+
+  over(): void {
     const { pen, ratio } = this;
+    this.below = false;
+    pen.putImageData(this.image, 0, 0);
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.textBaseline = "middle";
-    pen.fillStyle = this.style(this.palette?.ground ?? 0xffff_ffff);
-    pen.fillRect(0, 0, this.width, this.height);
     pen.save();
   }
 
   clip(top: number, bottom: number): void {
-    const { pen } = this;
+    const { pen, ratio } = this;
+    if (this.below) {
+      this.clipTop = Math.min(Math.max(Math.round(top * ratio), 0), this.image.height);
+      this.clipBottom = Math.min(Math.max(Math.round(bottom * ratio), 0), this.image.height);
+      return;
+    }
     pen.restore();
     pen.save();
     pen.beginPath();
@@ -78,6 +102,7 @@ export class CanvasPainter implements Painter {
     return text;
   }
 
+  /** Zoomed out there are more spans than pixels: of what shares a pixel the first is drawn. */
   spans(block: Block, lights: Lights, place: Readonly<BlockPlace>): void {
     if (!this.palette) return;
     if (!block.drawn || block.drawnMarks !== lights.marks) {
@@ -85,68 +110,104 @@ export class CanvasPainter implements Painter {
       block.drawnMarks = lights.marks;
     }
     const spans = block.drawn as Uint32Array;
-    const { pen } = this;
-    const height = Math.max(place.bar, 1);
-    // Zoomed out there are more spans than pixels: what touches and looks alike is one rectangle,
-    // and of what shares a pixel the first is drawn.
-    let from = 0;
-    let to = 0;
-    let row = -1;
-    let painted = "";
-    for (let at = 0; at < spans.length; at += SPAN_WORDS) {
-      let left = Math.round(place.x + spans[at]! * PART * place.width);
-      if (left >= place.clipRight) continue;
-      let right = Math.round(place.x + spans[at + 1]! * PART * place.width);
-      const word = spans[at + 2]!;
-      const continues = (word >>> 24) & CONTINUES;
-      if ((right - left > 3 || continues) && spans[at + 1] !== OPEN_END) right -= 1;
-      if (!continues) right = Math.max(right, left + 1);
-      if (right <= place.clipLeft || right <= left) continue;
-      left = Math.max(left, place.clipLeft);
-      right = Math.min(right, place.clipRight);
-      const top = Math.round(place.top + (word & 255) * place.pitch);
-      if (top === row && left < to) {
-        left = to;
+    const { pixels, ratio, laneTop, clipTop, clipBottom } = this;
+    const stride = this.image.width;
+    const clipLeft = Math.max(Math.round(place.clipLeft * ratio), 0);
+    const clipRight = Math.min(Math.round(place.clipRight * ratio), stride);
+    const x = place.x * ratio;
+    const scale = place.width * ratio * PART;
+    const gap = Math.max(Math.round(ratio), 1);
+    for (let lane = 0; lane + 1 < block.laneStarts.length; lane += 1) {
+      const y = laneTop(place, lane);
+      const top = Math.max(y, clipTop);
+      const bottom = Math.min(y + Math.max(Math.round(place.bar * ratio), 1), clipBottom);
+      if (bottom <= top) continue;
+      // One line of pixels, which is then copied to the others.
+      const line = top * stride;
+      let first = clipRight;
+      let to = clipLeft;
+      const end = block.laneStarts[lane + 1]! * SPAN_WORDS;
+      for (let at = block.laneStarts[lane]! * SPAN_WORDS; at < end; at += SPAN_WORDS) {
+        let left = Math.round(x + spans[at]! * scale);
+        if (left >= clipRight) break;
+        let right = Math.round(x + spans[at + 1]! * scale);
+        const word = spans[at + 2]!;
+        const continues = (word >>> 24) & CONTINUES;
+        if ((right - left > 3 * gap || continues) && spans[at + 1] !== OPEN_END) right -= gap;
+        if (!continues && right <= left) right = left + 1;
+        if (left < to) left = to;
+        if (right > clipRight) right = clipRight;
         if (right <= left) continue;
-      }
-      const own = this.fillOf(word);
-      if (top === row && left === to && own === painted) {
+        const own = this.fillOf(word);
+        if (right - left < 16)
+          for (let px = line + left; px < line + right; px += 1) pixels[px] = own;
+        else pixels.fill(own, line + left, line + right);
+        if (first === clipRight) first = left;
         to = right;
-        continue;
       }
-      if (to > from) pen.fillRect(from, row, to - from, height);
-      if (own !== painted) pen.fillStyle = own;
-      from = left;
-      to = right;
-      row = top;
-      painted = own;
+      for (let other = top + 1; other < bottom && to > first; other += 1) {
+        pixels.copyWithin(other * stride + first, line + first, line + to);
+      }
     }
-    if (to > from) pen.fillRect(from, row, to - from, height);
   }
 
+  private readonly laneTop = (place: Readonly<BlockPlace>, lane: number): number =>
+    Math.round(Math.round(place.top + lane * place.pitch) * this.ratio);
+
   /** The colour of a span, by its kind, how full it is and whether it is lit. */
-  private fillOf(word: number): string {
+  private fillOf(word: number): Rgba {
     const flags = word >>> 24;
-    const fill = flags & MERGED ? (word >>> 16) & 0xc0 : 0;
-    const key = ((word >>> 8) & 255) | (fill << 8) | ((flags & (LIT | MERGED)) << 16);
-    let text = this.fills.get(key);
-    if (text === undefined) {
-      const palette = this.palette!;
-      let own = palette.kinds[(word >>> 8) & 255] ?? palette.strongLine;
-      if (flags & MERGED) own = mix(palette.ground, own, 0.3 + (0.6 * (fill | 0x3f)) / 255);
-      if (this.dimmed > 0 && !(flags & LIT)) own = mix(own, palette.ground, this.dimmed);
-      text = this.style(own);
-      this.fills.set(key, text);
-    }
-    return text;
+    const grade = flags & MERGED ? (word >>> 22) & 3 : 0;
+    const key = ((word >>> 8) & 255) | (grade << 8) | ((flags & (LIT | MERGED)) << 10);
+    return this.fills[key] || this.newFill(key, word);
+  }
+
+  private newFill(key: number, word: number): Rgba {
+    const flags = word >>> 24;
+    const palette = this.palette!;
+    let own = palette.kinds[(word >>> 8) & 255] ?? palette.strongLine;
+    if (flags & MERGED)
+      own = mix(palette.ground, own, 0.3 + (0.6 * (((word >>> 16) & 0xc0) | 0x3f)) / 255);
+    if (this.dimmed > 0 && !(flags & LIT)) own = mix(own, palette.ground, this.dimmed);
+    this.fills[key] = own;
+    return own;
   }
 
   rect(x: number, y: number, width: number, height: number, rgba: Rgba): void {
-    this.pen.fillStyle = this.style(rgba);
     const [left, top] = [Math.round(x), Math.round(y)];
     const right = Math.max(Math.round(x + width), left + 1);
     const bottom = Math.max(Math.round(y + height), top + 1);
-    this.pen.fillRect(left, top, right - left, bottom - top);
+    if (this.below) {
+      this.fill(left, top, right, bottom, rgba);
+    } else {
+      this.pen.fillStyle = this.style(rgba);
+      this.pen.fillRect(left, top, right - left, bottom - top);
+    }
+  }
+
+  private fill(left: number, top: number, right: number, bottom: number, rgba: Rgba): void {
+    const { pixels, ratio } = this;
+    const stride = this.image.width;
+    const x0 = Math.max(Math.round(left * ratio), 0);
+    const x1 = Math.min(Math.round(right * ratio), stride);
+    const y0 = Math.max(Math.round(top * ratio), this.clipTop);
+    const y1 = Math.min(Math.round(bottom * ratio), this.clipBottom);
+    if (x1 <= x0) return;
+    const alpha = (rgba >>> 24) / 255;
+    for (let y = y0; y < y1; y += 1) {
+      const line = y * stride;
+      if (alpha === 1) {
+        pixels.fill(rgba, line + x0, line + x1);
+        continue;
+      }
+      // Neighbours are often alike.
+      let [before, after] = [0, 0];
+      for (let at = line + x0; at < line + x1; at += 1) {
+        const own = pixels[at]!;
+        if (own !== before) [before, after] = [own, mix(own, (rgba | 0xff00_0000) >>> 0, alpha)];
+        pixels[at] = after;
+      }
+    }
   }
 
   line(x0: number, y0: number, x1: number, y1: number, rgba: Rgba): void {

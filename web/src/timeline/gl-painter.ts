@@ -94,6 +94,16 @@ interface Drawn {
   array: WebGLVertexArrayObject;
 }
 
+/** Browsers do not always own up to it when they are asked for a fast one: the name does. */
+function isImitated(): boolean {
+  // A canvas that was asked for one kind of pen gives no other.
+  const gl = document.createElement("canvas").getContext("webgl2");
+  const about = gl?.getExtension("WEBGL_debug_renderer_info");
+  const name = String(gl?.getParameter(about ? about.UNMASKED_RENDERER_WEBGL : gl.RENDERER) ?? "");
+  gl?.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+}
+
 export class GlPainter implements Painter {
   readonly name = "webgl2";
   private readonly gl: WebGL2RenderingContext;
@@ -125,7 +135,9 @@ export class GlPainter implements Painter {
    * Null where the browser has no WebGL2, or only one that a processor imitates: a plain canvas
    * is ten times quicker there.
    */
+  /** Null where there is no WebGL2, or only one that a processor imitates. */
   static on(canvas: HTMLCanvasElement, evenIfSlow: boolean): GlPainter | null {
+    if (!evenIfSlow && isImitated()) return null;
     const gl = canvas.getContext("webgl2", {
       failIfMajorPerformanceCaveat: !evenIfSlow,
       alpha: false,
@@ -201,6 +213,9 @@ export class GlPainter implements Painter {
     this.drawing = null;
     this.n = 0;
   }
+
+  /** All is drawn in the order of the calls. */
+  over(): void {}
 
   clip(top: number, bottom: number): void {
     this.flush();

@@ -36,6 +36,7 @@ export interface BlockPlace {
   bar: number;
 }
 
+/** Paints a frame: from `begin` on spans and rectangles, and after `over` what lies on top of them. */
 export interface Painter {
   readonly name: "webgl2" | "canvas";
   resize(width: number, height: number, ratio: number): void;
@@ -43,6 +44,7 @@ export interface Painter {
   /** How far unlit spans fade into the ground, 0 to 1. */
   dim(share: number): void;
   begin(): void;
+  over(): void;
   /** What follows is seen only between these heights. */
   clip(top: number, bottom: number): void;
   spans(block: Block, lights: Lights, place: Readonly<BlockPlace>): void;

@@ -61,7 +61,7 @@ export class Stage {
   readonly error = signal<Error | null>(null);
   /** The rows that may be seen; their headers are drawn as elements. */
   readonly shown = signal<Row[]>([]);
-  readonly ruler: Ruler;
+  ruler: Ruler;
   readonly painter: Painter;
   rows: Rows = NO_ROWS;
   height = 1;
@@ -105,7 +105,6 @@ export class Stage {
     this.goal.within(bounds);
     const gl = painter === "canvas" ? null : GlPainter.on(canvas, painter === "webgl");
     this.painter = gl ?? new CanvasPainter(canvas);
-    if (!gl) this.view.cellPixels = this.goal.cellPixels = 2;
     this.palette = palette(timeline.kinds);
     this.painter.use(this.palette);
     this.cache = new TileCache(
@@ -116,8 +115,7 @@ export class Stage {
       (error) => (this.error.value = error),
     );
     this.scene = new Scene(this.painter, this.view, this.cache);
-    const typical = timeline.steps[timeline.typical_step ?? -1];
-    this.ruler = new Ruler(timeline, typical?.host ?? timeline.steps[0]?.host ?? null);
+    this.ruler = this.rulerOf(null);
     this.tracks = new Map(timeline.tracks.map((it) => [it.id, it]));
   }
 
@@ -141,6 +139,19 @@ export class Stage {
     this.height = height;
     this.painter.resize(this.view.width, height, ratio);
     this.drawNow();
+  }
+
+  /** Without a host that of the typical step. */
+  private rulerOf(host: number | null): Ruler {
+    const { steps, typical_step } = this.timeline;
+    const typical = steps[typical_step ?? -1];
+    return new Ruler(this.timeline, host ?? typical?.host ?? steps[0]?.host ?? null);
+  }
+
+  /** The steps of this host are the ruler. */
+  ruleBy(host: number | null): void {
+    this.ruler = this.rulerOf(host);
+    this.draw();
   }
 
   retheme(): void {
@@ -302,11 +313,11 @@ export class Stage {
     this.cache.tick();
     const origin = ruler.origin(view);
     this.origin.value = origin.text;
+    const top = RULER + rows.pinnedHeight;
+    const shown = this.shown.peek();
     painter.begin();
     painter.clip(RULER, this.height);
     ruler.behind(painter, view, palette, RULER, this.height);
-    const top = RULER + rows.pinnedHeight;
-    const shown = this.shown.peek();
     painter.clip(top, this.height);
     let sharp = this.paintRows(shown, top - this.scrollTop);
     if (rows.pinned.length > 0) {
@@ -315,6 +326,13 @@ export class Stage {
       ruler.behind(painter, view, palette, RULER, top);
       sharp = this.paintRows(rows.pinned, RULER) && sharp;
       painter.rect(0, top - 1, view.width, 1, palette.strongLine);
+    }
+    painter.over();
+    painter.clip(top, this.height);
+    this.paintLabels(shown, top - this.scrollTop);
+    if (rows.pinned.length > 0) {
+      painter.clip(RULER, top);
+      this.paintLabels(rows.pinned, RULER);
     }
     painter.clip(RULER, this.height);
     this.paintOnTop();
@@ -325,7 +343,7 @@ export class Stage {
     this.ask();
   }
 
-  /** Spans of all rows first, then text: few changes of what the GPU does. */
+  /** Whether all spans that were drawn were of the right level. */
   private paintRows(shown: readonly Row[], offset: number): boolean {
     const { painter, view, palette, scene, lights } = this;
     for (const row of shown) {
@@ -335,17 +353,20 @@ export class Stage {
     }
     let sharp = true;
     for (const row of shown) {
-      if (row.track && row.pitch > 0) {
-        sharp = scene.spans(row, row.top + offset + 3, lights, palette) && sharp;
-      }
-    }
-    for (const row of shown) {
       if (!row.track) continue;
       const y = row.top + offset;
-      if (row.pitch > 0) scene.labels(row, y + 3, lights, palette);
+      if (row.pitch > 0) sharp = scene.spans(row, y + 3, lights, palette) && sharp;
       else if (row.track.counter) scene.counter(row, y, palette);
     }
     return sharp;
+  }
+
+  private paintLabels(shown: readonly Row[], offset: number): void {
+    for (const row of shown) {
+      if (row.track && row.pitch > 0) {
+        this.scene.labels(row, row.top + offset + 3, this.lights, this.palette);
+      }
+    }
   }
 
   /** Where a row is drawn; null where it is folded away. */

@@ -10,8 +10,6 @@ export class Viewport {
   to = 1;
   /** In CSS pixels. */
   width = 1;
-  /** How wide a cell may be: two pixels where a processor draws, which is half the work. */
-  cellPixels = 1;
   private bounds: Window = { from: 0, to: 1 };
 
   /** The trace; a view may reach a little beyond. */
@@ -35,9 +33,9 @@ export class Viewport {
     return this.from + (x / this.width) * (this.to - this.from);
   }
 
-  /** The level whose cells are at most so wide, and as wide as may be. */
+  /** The level whose cells are at most a pixel wide, and as wide as may be. */
   get level(): number {
-    const cell = Math.floor(Math.log2((this.span * this.cellPixels) / this.width));
+    const cell = Math.floor(Math.log2(this.span / this.width));
     return Math.max(CELL_BITS + cell, LOWEST_LEVEL);
   }
 
