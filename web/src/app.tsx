@@ -5,6 +5,7 @@ import type { ComponentType } from "preact";
 import { failure, follow, runs, status, statusOf, useReport } from "./data/store";
 import { bytes, thousands } from "./format";
 import { Failed } from "./parts/empty";
+import { ScopeBar } from "./parts/scope-bar";
 import { go, link, route } from "./router";
 import { choose, theme } from "./theme";
 import { VIEWS, type View, type ViewProps } from "./views";
@@ -25,7 +26,7 @@ export function App() {
   }, [shown]);
   return (
     <div class="frame">
-      <Top run={run} ready={ready} />
+      <Top run={run} ready={ready} view={shown} />
       <nav class="rail" aria-label="Views">
         {VIEWS.map((it) => (
           <a key={it.id} href={link(it.id)} aria-current={it.id === view ? "page" : undefined}>
@@ -49,7 +50,7 @@ export function App() {
   );
 }
 
-function Top({ run, ready }: { run: number; ready: boolean }) {
+function Top({ run, ready, view }: { run: number; ready: boolean; view: View | undefined }) {
   const other = theme.value === "dark" ? "light" : "dark";
   const list = runs.value ?? [];
   return (
@@ -76,6 +77,7 @@ function Top({ run, ready }: { run: number; ready: boolean }) {
       ) : (
         <b>{list[0]?.name}</b>
       )}
+      {ready && view?.narrows && <ScopeBar run={run} by={view.narrows} />}
       <span class="facts">{ready && <Facts run={run} />}</span>
       <button onClick={() => choose(other)} title={`Switch to the ${other} theme`}>
         {theme.value === "dark" ? "Dark" : "Light"}
@@ -120,7 +122,8 @@ function Opening() {
       {now && now.seconds >= 0.3 && (
         <p class="faint">
           {now.phase}
-          {now.total_bytes > 0 && `, ${bytes(now.total_bytes)}`} · {now.seconds.toFixed(0)} s
+          {now.total_bytes > 0 && `, ${bytes(now.bytes)} of ${bytes(now.total_bytes)}`} ·{" "}
+          {now.seconds.toFixed(0)} s
         </p>
       )}
     </div>

@@ -5,9 +5,9 @@ import "./style/tokens.css";
 import "./style/page.css";
 import { App } from "./app";
 import { EmbeddedClient, unpacked } from "./data/embedded";
-import { useClient } from "./data/store";
+import { setClient } from "./data/store";
 
 const data = document.getElementById("data")!;
-useClient(new EmbeddedClient(await unpacked(data.textContent ?? "")));
+setClient(new EmbeddedClient(await unpacked(data.textContent ?? "")));
 data.remove();
 render(<App />, document.getElementById("page")!);

@@ -3,7 +3,7 @@ import "./style/tokens.css";
 import "./style/page.css";
 import { App } from "./app";
 import { HttpClient } from "./data/client";
-import { useClient } from "./data/store";
+import { setClient } from "./data/store";
 
 // The token leaves the address bar at once, so that it is not shared with a copied link.
 const here = new URL(location.href);
@@ -13,5 +13,5 @@ if (here.searchParams.has("token")) {
   here.searchParams.delete("token");
   history.replaceState(null, "", here);
 }
-useClient(new HttpClient(token));
+setClient(new HttpClient(token));
 render(<App />, document.getElementById("page")!);

@@ -20,12 +20,19 @@ export const route = signal<Route>(parse(location.hash));
 
 addEventListener("hashchange", () => (route.value = parse(location.hash)));
 
+type Params = Record<string, string | number | null | undefined>;
+
+/** What goes along from view to view within a run, unless told otherwise. */
+const STAYS = ["host", "device", "steps"];
+
 /** Where a view lies; the run stays the same unless told otherwise. */
-export function link(
-  view: string,
-  params: Record<string, string | number | null | undefined> = {},
-  run: number = route.value.run,
-): string {
+export function link(view: string, params: Params = {}, run: number = route.value.run): string {
+  const now = route.value;
+  const kept = run === now.run ? STAYS.map((it) => [it, now.params[it]] as const) : [];
+  return address(view, { ...Object.fromEntries(kept), ...params }, run);
+}
+
+function address(view: string, params: Params, run: number): string {
   const query = new URLSearchParams();
   if (run !== 0) query.set("run", String(run));
   for (const [key, value] of Object.entries(params)) {
@@ -36,7 +43,7 @@ export function link(
 }
 
 /** A new entry in the history: Back returns here. */
-export function go(view: string, params: Parameters<typeof link>[1] = {}, run?: number): void {
+export function go(view: string, params: Params = {}, run?: number): void {
   location.hash = link(view, params, run);
 }
 
@@ -48,13 +55,14 @@ export function remember(changes: Record<string, string | number | null>): void 
     if (value === null || value === "") delete params[key];
     else params[key] = String(value);
   }
-  history.replaceState(null, "", link(now.view, params, now.run));
+  history.replaceState(null, "", address(now.view, params, now.run));
   route.value = { ...now, params };
 }
 
-/** The evidence on the timeline: these events lit, the rest dimmed. */
+/** The evidence on the timeline, wherever it lies: these events lit, the rest dimmed. */
 export function showEvents(events: number[], window?: { from: number; to: number }): string {
   return link("timeline", {
+    ...{ host: null, device: null, steps: null },
     lit: events.slice(0, 200).join(","),
     from: window?.from,
     to: window?.to,

@@ -4,6 +4,17 @@ import { useEffect, useState } from "preact/hooks";
 import type { Cell, RunStatus, SqlResult } from "./types";
 import { client, type Answer } from "./store";
 
+/** A row of the table `hardware`. */
+export interface Sampled {
+  host: string;
+  step: number | null;
+  counter: string;
+  mean: number | null;
+  min: number | null;
+  max: number | null;
+  n: number;
+}
+
 const asked = new Map<string, Promise<SqlResult>>();
 
 /** Rows as objects. `null` asks nothing; an exported file has no SQL, and answers with an error. */

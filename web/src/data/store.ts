@@ -7,7 +7,7 @@ import type { Cell, Report, RunEntry, RunStatus, TableData, TableSchema, Timelin
 
 /** Set once, by the entry point. */
 export let client: Client;
-export function useClient(it: Client): void {
+export function setClient(it: Client): void {
   client = it;
 }
 

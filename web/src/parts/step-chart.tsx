@@ -2,7 +2,8 @@
 
 import { useMemo } from "preact/hooks";
 import { categoryName, time, timeTicks } from "../format";
-import { go, remember, route } from "../router";
+import { scope, within } from "../data/scope";
+import { go } from "../router";
 import { Chart, type ChartBand } from "./chart";
 import { partsOf, placesOf, runsOf, type Step, type StepOutlier, type StepTime } from "./steps";
 import "./quiet.css";
@@ -19,10 +20,11 @@ const MANY = 240;
 
 export default function StepChart({ steps, times, outliers, height = 168 }: StepChartProps) {
   const places = useMemo(() => placesOf(times), [times]);
-  const wanted = Number.parseInt(route.value.params["device"] ?? "0", 10);
-  const place = places[wanted] ?? places[0] ?? { host: "", device: "" };
+  const { steps: range } = scope.value;
+  const place = places.find((it) => within(scope.value, it)) ?? { host: "", device: "" };
   const made = useMemo(() => {
-    const rows = times.filter((it) => it.host === place.host && it.device === place.device);
+    const isShown = (it: StepTime) => within({ ...place, steps: range }, it);
+    const rows = times.filter(isShown);
     const of = new Map(steps.filter((it) => it.host === place.host).map((it) => [it.step, it]));
     const slow = new Map(
       outliers.filter((it) => it.host === place.host).map((it) => [it.step, it]),
@@ -45,7 +47,7 @@ export default function StepChart({ steps, times, outliers, height = 168 }: Step
       .filter((it) => slow.has(it.step))
       .map((it) => ({ x: it.step, y: it.dur_ps ?? 0 }));
     return { rows, of, slow, series, bands, marks, x: rows.map(step) };
-  }, [steps, times, outliers, place.host, place.device]);
+  }, [steps, times, outliers, place.host, place.device, range?.first, range?.last]);
 
   const ordinary = made.rows.filter((it) => it.counts).length;
   const warm = made.rows.filter((it) => made.of.get(it.step)?.warmup).length;
@@ -54,17 +56,9 @@ export default function StepChart({ steps, times, outliers, height = 168 }: Step
     <>
       <div class="legend">
         {places.length > 1 && (
-          <select
-            aria-label="Device whose steps are shown"
-            value={String(places.indexOf(place))}
-            onChange={(it) => remember({ device: it.currentTarget.value })}
-          >
-            {places.map((it, at) => (
-              <option key={at} value={String(at)}>
-                {it.host} {it.device}
-              </option>
-            ))}
-          </select>
+          <b>
+            {place.host} {place.device}
+          </b>
         )}
         {made.series.map((it) => (
           <span key={it.label}>

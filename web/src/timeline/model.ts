@@ -2,6 +2,7 @@
 
 import { batch, signal } from "@preact/signals";
 import type { EventDetails, EventRef, RangeResult, SearchResult, Timeline } from "../data/types";
+import { scope } from "../data/scope";
 import { link, remember, route } from "../router";
 import type { Lights } from "./block";
 import type { Stage } from "./stage";
@@ -46,7 +47,7 @@ export class Model {
   /** What is said to screen readers. */
   readonly said = signal("");
   readonly rows = signal<Rows>({ pinned: [], pinnedHeight: 0, rows: [], height: 0, found: 0 });
-  readonly tree;
+  tree: ReturnType<typeof grouped> = [];
   /** There once the canvas is. */
   private readonly staged = signal<Stage | null>(null);
   /** Scrolls the rows; set by what holds them. */
@@ -63,7 +64,6 @@ export class Model {
     readonly source: TileSource,
     readonly timeline: Timeline,
   ) {
-    this.tree = grouped(timeline);
     this.readChoices(route.peek().params);
     this.arrange();
   }
@@ -76,6 +76,7 @@ export class Model {
   open(stage: Stage): void {
     this.staged.value = stage;
     stage.onMove = () => this.rememberSoon();
+    stage.ruleBy(this.hostChosen());
     stage.arrange(this.rows.peek());
     this.written = JSON.stringify(route.peek().params);
     void this.show(route.peek().params);
@@ -94,6 +95,7 @@ export class Model {
     if (text === this.written || !this.stage) return;
     this.written = text;
     batch(() => this.readChoices(params));
+    this.stage.ruleBy(this.hostChosen());
     this.arrange();
     void this.show(params);
   }
@@ -105,6 +107,14 @@ export class Model {
     this.filter.value = params["tracks"] ?? "";
     const sort = params["sort"];
     this.sort.value = sort === "events" || sort === "name" ? sort : "default";
+    this.tree = grouped(this.timeline, scope.peek());
+  }
+
+  /** The track of the host that the top bar chose. */
+  private hostChosen(): number | null {
+    const { host } = scope.peek();
+    const { tracks } = this.timeline;
+    return tracks.find((it) => it.kind === "host" && it.name === host)?.id ?? null;
   }
 
   private async show(params: Params): Promise<void> {
@@ -129,10 +139,21 @@ export class Model {
     await this.light(lit, !isPlaced);
   }
 
-  /** The typical step with a little margin; without steps the whole trace. */
+  /** The steps that were chosen, else the typical one, with a margin; without steps all. */
   home(): Window {
     const { steps, typical_step } = this.timeline;
-    const step = typical_step === null ? undefined : steps[typical_step];
+    const chosen = scope.peek().steps;
+    const host = this.hostChosen();
+    const own = steps.filter((it) => host === null || it.host === host);
+    if (chosen) {
+      const some = own.filter((it) => it.step >= chosen.first && it.step <= chosen.last);
+      const from = Math.min(...some.map((it) => it.start_ps));
+      const to = Math.max(...some.map((it) => it.start_ps + it.dur_ps));
+      if (from < to) return Viewport.around(from, to, STEP_MARGIN / some.length);
+    }
+    const typical = steps[typical_step ?? -1];
+    const isOwn = host === null || typical?.host === host;
+    const step = isOwn ? typical : own.find((it) => it.step === typical?.step);
     return step
       ? Viewport.around(step.start_ps, step.start_ps + step.dur_ps, STEP_MARGIN)
       : this.whole();

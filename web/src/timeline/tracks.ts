@@ -69,10 +69,15 @@ export function extent(timeline: Timeline): { from: number; to: number } {
   return from < to ? { from, to } : { from: timeline.start_ps, to: timeline.end_ps };
 }
 
+const ALL = { host: null, device: null };
+
 const plural = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
 
-/** The tree of groups and tracks, as it is without any choice. */
-export function grouped(timeline: Timeline): (Group | Track)[] {
+/** The tree of groups and tracks, as it is without any choice but that of a host and a device. */
+export function grouped(
+  timeline: Timeline,
+  { host: ofHostOnly, device }: { host: string | null; device: string | null } = ALL,
+): (Group | Track)[] {
   const children = new Map<number | null, Track[]>();
   for (const it of timeline.tracks) {
     const siblings = children.get(it.parent) ?? [];
@@ -80,9 +85,13 @@ export function grouped(timeline: Timeline): (Group | Track)[] {
     children.set(it.parent, siblings);
   }
   const below = (of: Track): Track[] =>
-    (children.get(of.id) ?? []).flatMap((it) => [it, ...below(it)]);
+    (children.get(of.id) ?? []).filter(isWanted).flatMap((it) => [it, ...below(it)]);
   const roots = children.get(null) ?? [];
-  const hosts = roots.filter((it) => it.kind === "host");
+  const isWanted = (it: Track) =>
+    it.kind === "host"
+      ? ofHostOnly === null || it.name === ofHostOnly
+      : it.kind !== "device" || device === null || it.name === device;
+  const hosts = roots.filter((it) => it.kind === "host" && isWanted(it));
   const typical = timeline.steps[timeline.typical_step ?? -1]?.host;
   const out: (Group | Track)[] = [];
   hosts.forEach((host, at) => {

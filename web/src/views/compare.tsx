@@ -1,6 +1,5 @@
 // Two runs beside one another. Differences are shown, not judged: that takes several runs of each.
 
-import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { useOpened } from "../data/more";
 import { client, records, runs, useReport, useTable } from "../data/store";
@@ -19,6 +18,7 @@ import { gainInWords } from "../parts/finding";
 import { StepBar } from "../parts/step-bar";
 import type { Step, StepSpread } from "../parts/steps";
 import { link, remember, route } from "../router";
+import { Section } from "../parts/section";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./compare.css";
@@ -156,15 +156,6 @@ function headline(a: Side, b: Side): string {
       ? "the same"
       : `${ms(Math.abs(difference))}${share} ${difference < 0 ? "less" : "more"}`;
   return `The median step takes ${ms(one)} in ${a.title} and ${ms(two)} in ${b.title}: ${words}.`;
-}
-
-function Section({ title, children }: { title: string; children: ComponentChildren }) {
-  return (
-    <section class="section">
-      <h2>{title}</h2>
-      {children}
-    </section>
-  );
 }
 
 const signed = (value: number, text: (value: number) => string): string =>

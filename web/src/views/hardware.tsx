@@ -12,20 +12,12 @@ import { litRows } from "../parts/evidence";
 import { FindingsAbout } from "../parts/finding-short";
 import { onOneAxis, useCounters, useLines, type CounterTrack, type Line } from "../parts/series";
 import type { Step } from "../parts/steps";
+import { scope } from "../data/scope";
 import { go, remember, route } from "../router";
+import type { Sampled } from "../data/more";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./hardware.css";
-
-interface Sampled {
-  host: string;
-  step: number | null;
-  counter: string;
-  mean: number | null;
-  min: number | null;
-  max: number | null;
-  n: number;
-}
 
 interface RunStep {
   pid: number;
@@ -50,7 +42,7 @@ export default function Hardware({ run }: ViewProps) {
   }
   const samples = records<Sampled>(table);
   const hosts = [...new Set(samples.map((it) => it.host))];
-  const host = hosts.find((it) => it === route.value.params["host"]) ?? hosts[0];
+  const host = hosts.find((it) => it === scope.value.host) ?? hosts[0];
   const cpu = samples.find(
     (it) => it.host === host && it.step === null && it.counter === "cpu/all",
   );
@@ -74,18 +66,7 @@ export default function Hardware({ run }: ViewProps) {
         </Empty>
       ) : (
         <>
-          {hosts.length > 1 && (
-            <div class="controls">
-              <label>
-                Host
-                <select value={host} onChange={(it) => remember({ host: it.currentTarget.value })}>
-                  {hosts.map((it) => (
-                    <option key={it}>{it}</option>
-                  ))}
-                </select>
-              </label>
-            </div>
-          )}
+          {hosts.length > 1 && <p class="faint">Of {host}; the bar above shows others.</p>}
           <Multiples run={run} host={host} window={report.run.window_ms * 1e9} samples={samples}>
             <Steps run={run} host={host} samples={samples} docs={table.columns} />
           </Multiples>

@@ -1,9 +1,9 @@
 // The answer first: the sentence, the bar of the step, the findings; then the proof.
 
-import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { records, useReport, useTable } from "../data/store";
-import type { Report, TableData } from "../data/types";
+import { isNarrow, scope, stepsText, within } from "../data/scope";
+import { CATEGORIES, type Report, type TableData } from "../data/types";
 import { bytes, categoryName, ms, percent, plain, thousands, time } from "../format";
 import { Empty, Failed } from "../parts/empty";
 import { Findings, RuleLink, RulePanel } from "../parts/finding";
@@ -19,6 +19,8 @@ import {
 } from "../parts/steps";
 import { isOfInput, WhatIfs, type WhatIf } from "../parts/what-if";
 import { link, route } from "../router";
+import { Section } from "../parts/section";
+import type { Sampled } from "../data/more";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./overview.css";
@@ -41,7 +43,11 @@ export default function Overview({ run }: ViewProps) {
   return (
     <div class="pad overview">
       <h1>{report.verdict}</h1>
-      <StepBar report={report} />
+      {isNarrow(scope.value) && times ? (
+        <Narrowed report={report} times={records<StepTime>(times)} />
+      ) : (
+        <StepBar report={report} />
+      )}
       <section class="block" aria-label="Findings">
         {report.findings.length > 0 ? (
           <Findings findings={report.findings} stepOf={stepOf} />
@@ -88,6 +94,37 @@ export default function Overview({ run }: ViewProps) {
   );
 }
 
+/** Where the steps go that the top bar chose. */
+function Narrowed({ report, times }: { report: Report; times: StepTime[] }) {
+  const { host, device, steps } = scope.value;
+  const rows = times.filter((it) => it.counts && within(scope.value, it));
+  const whole = (
+    <a href={link("overview", { host: null, device: null, steps: null })}>the whole run</a>
+  );
+  const of = [host, device, steps && `steps ${stepsText(steps)}`].filter(Boolean).join(" · ");
+  if (rows.length === 0) {
+    return (
+      <p class="fine">
+        <b>{of}:</b> no steady steps among these; back to {whole}.
+      </p>
+    );
+  }
+  const length = rows.reduce((sum, it) => sum + (it.dur_ps ?? 0), 0);
+  const breakdown = CATEGORIES.map((category) => {
+    const sum = rows.reduce((all, it) => all + (it[`${category}_ps`] ?? 0), 0);
+    return { category, ms_per_step: sum / rows.length / 1e9, share: length > 0 ? sum / length : 0 };
+  });
+  return (
+    <>
+      <p class="fine">
+        <b>{of}:</b> {time(length / rows.length)} a step, over {thousands(rows.length)}. The
+        sentence and the findings are of {whole}.
+      </p>
+      <StepBar report={{ ...report, breakdown }} />
+    </>
+  );
+}
+
 /** In its final place. */
 const Coming = () => (
   <div class="pad overview" aria-busy="true">
@@ -120,15 +157,6 @@ function Fine({ report }: { report: Report }) {
   );
 }
 
-function Section({ title, children }: { title: string; children: ComponentChildren }) {
-  return (
-    <section class="section">
-      <h2>{title}</h2>
-      {children}
-    </section>
-  );
-}
-
 /** Each step as a tick on one line, and where half and nine of ten of them lie. */
 function Spread({ run }: { run: number }) {
   const spreads = useTable(run, "step_spread").value;
@@ -137,7 +165,7 @@ function Spread({ run }: { run: number }) {
   const all = records<Step>(steps).filter((it) => it.complete && !it.warmup);
   return (
     <Section title="Spread of the steps">
-      {records<StepSpread>(spreads).map((it) => {
+      {ofScope(records<StepSpread>(spreads)).map((it) => {
         const own = all.filter((step) => step.host === it.host).map((step) => step.dur_ps);
         const high = Math.max(...own, it.p999_ps) * 1.02;
         const low = Math.min(...own, it.typical_ps) * 0.9;
@@ -226,15 +254,6 @@ interface HostThread {
   top_name: string | null;
 }
 
-interface Sampled {
-  host: string;
-  step: number | null;
-  counter: string;
-  mean: number | null;
-  min: number | null;
-  max: number | null;
-}
-
 function Use({ run, report }: { run: number; report: Report }) {
   const devices = useTable(run, "device_use").value;
   const threads = useTable(run, "host_thread").value;
@@ -242,7 +261,7 @@ function Use({ run, report }: { run: number; report: Report }) {
   if (!devices || !threads || !hardware)
     return <Section title="Devices and threads">{null}</Section>;
   const window = report.run.window_ms * 1e9;
-  const busiest = records<HostThread>(threads)
+  const busiest = ofScope(records<HostThread>(threads))
     .filter((it) => it.busy_ps > 0)
     .sort((a, b) => b.busy_ps - a.busy_ps)
     .slice(0, 6);
@@ -263,7 +282,7 @@ function Use({ run, report }: { run: number; report: Report }) {
           </tr>
         </thead>
         <tbody>
-          {records<DeviceUse>(devices).map((it) => (
+          {ofScope(records<DeviceUse>(devices)).map((it) => (
             <tr key={it.host + it.device}>
               <td class="wide" title={`${it.host} ${it.device}`}>
                 <b>{it.device}</b>{" "}
@@ -319,6 +338,12 @@ function Use({ run, report }: { run: number; report: Report }) {
     </Section>
   );
 }
+
+/** Only of the host and the device that the top bar chose. */
+const ofScope = <T extends { host: string; device?: string }>(rows: T[]): T[] => {
+  const { host, device } = scope.value;
+  return rows.filter((it) => within({ host, device, steps: null }, it));
+};
 
 const devicesHost = (report: Report, host: string): string =>
   report.run.hosts.length > 1 ? host : "";

@@ -47,6 +47,25 @@ test("the run picker keeps the view", async () => {
   await page.context().close();
 });
 
+test("a host and some steps can be chosen, go along, and Back undoes them", async () => {
+  const { page } = await open(browser, `${inject("url")}#overview?run=1`);
+  await settled(page);
+  await page.getByRole("combobox", { name: "Host" }).selectOption("trainer-1");
+  await page.waitForURL(/host=trainer-1/);
+  await page.getByText(/trainer-1: .* a step, over \d+/).waitFor();
+  await page.getByRole("textbox", { name: /Steps/ }).fill("3-5");
+  await page.keyboard.press("Enter");
+  await page.getByText(/trainer-1 · steps 3-5: .* over 3\./).waitFor();
+  await page.getByRole("link", { name: "Timeline", exact: true }).click();
+  await page.getByRole("application").waitFor();
+  await settled(page);
+  expect(page.url()).toContain("host=trainer-1&steps=3-5");
+  await page.goBack();
+  await page.goBack();
+  await page.getByText(/trainer-1: .* a step, over \d+/).waitFor();
+  await page.context().close();
+});
+
 test("the theme is a choice that lasts", async () => {
   const { page } = await open(browser, inject("url"), { theme: "light", width: 1280 });
   await settled(page);
