@@ -12,8 +12,9 @@ use trace::TraceBuilder;
 
 #[path = "../../crates/session/tests/bad_input/invariants.rs"]
 mod invariants;
+mod pool;
 
-fuzz_target!(init: on_this_thread(), |bytes: &[u8]| {
+fuzz_target!(init: pool::on_this_thread(), |bytes: &[u8]| {
     let input = Input { bytes: Arc::new(bytes.to_vec()), path: Path::new("host.xplane.pb") };
     let mut out = TraceBuilder::new();
     let read = sources::read(&input, &mut out);
@@ -23,9 +24,3 @@ fuzz_target!(init: on_this_thread(), |bytes: &[u8]| {
         invariants::check_tables(&tables);
     }
 });
-
-/// Handing a few kilobytes to another thread takes longer than reading them.
-fn on_this_thread() {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
-    pool.build_global().expect("nobody used the pool before");
-}
