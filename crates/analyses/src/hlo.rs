@@ -58,15 +58,18 @@ fn find(proto: &[u8], op: &str) -> Option<Instruction> {
     let (computation, found) =
         computations().find_map(|it| Some((it, instructions(it).find(is_it)?)))?;
     let mut out = line(found, &names(computation));
+    let mut source = source(module, found);
     if text(found, 2) == b"fusion" {
         let called = numbers(found, 38).next();
         let called = called.and_then(|id| computations().find(|it| number(it, 5) == id));
         if let Some(called) = called {
             write_called(called, &mut out);
+            // The compiler made the fusion; its last part that somebody wrote stands for it.
+            let written = instructions(called).filter_map(|it| self::source(module, it)).last();
+            source = source.or(written);
         }
     }
-    let metadata = Fields(found).find_map(|it| it.message(7)).unwrap_or_default();
-    Some(Instruction { text: out, source: source(module, metadata) })
+    Some(Instruction { text: out, source })
 }
 
 fn instructions(computation: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -197,12 +200,13 @@ fn type_name(number: u64) -> &'static str {
 }
 
 /// Where the code stands: in the metadata itself, or by a number into the module's stack frames.
-fn source(module: &[u8], metadata: &[u8]) -> Option<String> {
+fn source(module: &[u8], instruction: &[u8]) -> Option<String> {
+    let metadata = Fields(instruction).find_map(|it| it.message(7))?;
     let file = text(metadata, 3);
     if !file.is_empty() {
         return Some(format!("{}:{}", lossy(file), number(metadata, 4)));
     }
-    let index = Fields(module).find_map(|it| it.message(25))?;
+    let index = Fields(module).find_map(|it| it.message(17))?;
     // All numbers count from one; nought is none.
     let nth = |field, id: u64| {
         let at = usize::try_from(id.checked_sub(1)?).ok()?;
@@ -363,7 +367,7 @@ mod tests {
             bytes(4, &number(1, 1)),
         ];
         let module =
-            [bytes(3, &called.concat()), bytes(3, &entry.concat()), bytes(25, &index.concat())];
+            [bytes(3, &called.concat()), bytes(3, &entry.concat()), bytes(17, &index.concat())];
         bytes(1, &module.concat())
     }
 

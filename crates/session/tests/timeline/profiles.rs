@@ -63,3 +63,28 @@ fn synthetic_profiles_lose_nothing() {
     assert!(runs.len() > 10);
     runs.iter().for_each(|it| check(it));
 }
+
+/// What a compiled op is, and which line it came from, as JAX wrote both into the profile.
+#[test]
+fn an_op_of_a_compiled_program_shows_its_instruction() {
+    let run = runs("captured").into_iter().find(|it| it.ends_with("jax_steps")).unwrap();
+    let session = Session::open(&run).unwrap();
+    let (trace, timeline) = (session.trace(), session.timeline());
+    let ids = (0..trace.events.len() as u32).map(trace::EventId);
+    let ops: Vec<trace::EventId> = ids.filter(|it| trace.detail(*it).hlo_op.is_some()).collect();
+    assert!(ops.len() > 50, "{}", ops.len());
+    for op in ops {
+        let detail = timeline.event(op).unwrap();
+        let (hlo, name) = (detail.hlo.unwrap(), detail.hlo_op.unwrap());
+        assert!(hlo.starts_with(&format!("%{name} = ")), "{hlo}");
+        if name == "multiply_add_fusion.1" {
+            assert!(
+                hlo.contains("f32[384,768]{1,0} fusion(%wrapped_tanh.1, %ynn_fusion.2)"),
+                "{hlo}"
+            );
+            assert!(hlo.contains("%add_any.1 = f32[384,768]{1,0} add(%mul.9, %mul.8)"), "{hlo}");
+            let source = detail.source.unwrap();
+            assert!(source.ends_with("scripts/jax_steps.py:12"), "{source}");
+        }
+    }
+}
