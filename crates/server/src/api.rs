@@ -1,5 +1,6 @@
 //! What the page asks (`docs/api.md`): JSON for what is small, a compact binary for the timeline.
 
+pub(crate) mod counters;
 mod runs;
 mod sql;
 pub(crate) mod tables;
@@ -23,6 +24,7 @@ pub(crate) fn routes(runs: Arc<Runs>) -> Router {
     let run = Router::new()
         .route("/status", get(runs::status))
         .route("/report", get(runs::report))
+        .merge(counters::routes())
         .merge(tables::routes())
         .merge(sql::routes())
         .merge(timeline::routes());

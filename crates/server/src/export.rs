@@ -21,7 +21,7 @@ use session::report::json::as_json;
 use session::timeline::Overview;
 use trace::{EventId, StrId, Trace, TrackId, TrackKind};
 
-use crate::api::{tables, timeline};
+use crate::api::{counters, tables, timeline};
 use crate::page;
 
 /// What of the run goes into the file.
@@ -112,6 +112,7 @@ fn answers(session: &Session, part: &Part) -> Value {
         }
         answers.insert(format!("runs/0/tables/{}", table.name()), rows);
     }
+    answers.insert("runs/0/counters".to_owned(), counters::lines_json(session.trace()));
     redacted(Value::Object(answers))
 }
 

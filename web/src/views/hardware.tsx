@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { client, records, useReport, useTable } from "../data/store";
+import { records, useReport, useTable } from "../data/store";
 import { time, timeTicks } from "../format";
 import { Chart, type ChartBand } from "../parts/chart";
 import { groupsOf, shortName, unitOf, type Group } from "../parts/counters";
@@ -10,7 +10,7 @@ import { DataTable, type DataColumn } from "../parts/data-table";
 import { Empty, Failed } from "../parts/empty";
 import { litRows } from "../parts/evidence";
 import { FindingsAbout } from "../parts/finding-short";
-import { onOneAxis, useCounters, useLines, type CounterTrack, type Line } from "../parts/series";
+import { onOneAxis, useCounters, type CounterTrack } from "../parts/series";
 import type { Step } from "../parts/steps";
 import { scope } from "../data/scope";
 import { go, remember, route } from "../router";
@@ -91,7 +91,6 @@ function Multiples({ run, host, window, samples, children }: MultiplesProps) {
     () => counters?.filter((it) => names.has(it.name) && (it.host ?? host) === host) ?? null,
     [counters, names, host],
   );
-  const { value: lines } = useLines(run, own);
   const runSteps = useTable(run, "run_step").value;
   const steps = useTable(run, "step").value;
   const whole = route.value.params["span"] !== "capture";
@@ -112,16 +111,16 @@ function Multiples({ run, host, window, samples, children }: MultiplesProps) {
   }, [steps, host, whole, window]);
   const lit = litRows(route.value.params, "hardware");
   const litCounters = new Set([...lit].map((it) => samples[it]?.counter ?? ""));
-  if (error || !client.live) {
+  if (error) {
     return (
       <>
-        <p class="faint">{error?.message ?? "The samples over time are not part of this file."}</p>
+        <p class="faint">{error.message}</p>
         {children}
       </>
     );
   }
   // What comes below waits too, so that nothing jumps.
-  if (!own || !lines || !runSteps) {
+  if (!own || !runSteps) {
     return (
       <div key="coming" class="section skeleton hardware-room">
         …
@@ -159,7 +158,6 @@ function Multiples({ run, host, window, samples, children }: MultiplesProps) {
             key={it.title}
             group={it}
             tracks={own}
-            lines={lines}
             bands={bands}
             range={range}
             lit={it.counters.some((name) => litCounters.has(name))}
@@ -174,13 +172,12 @@ function Multiples({ run, host, window, samples, children }: MultiplesProps) {
 interface MultipleProps {
   group: Group;
   tracks: CounterTrack[];
-  lines: Map<number, Line>;
   bands: ChartBand[];
   range: { min: number; max: number };
   lit: boolean;
 }
 
-function Multiple({ group, tracks, lines, bands, range, lit }: MultipleProps) {
+function Multiple({ group, tracks, bands, range, lit }: MultipleProps) {
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
     if (lit) box.current?.scrollIntoView({ block: "nearest" });
@@ -188,10 +185,9 @@ function Multiple({ group, tracks, lines, bands, range, lit }: MultipleProps) {
   const { x, series } = useMemo(() => {
     const own = group.counters.flatMap((name) => {
       const track = tracks.find((it) => it.name === name);
-      const line = track && lines.get(track.id);
-      return line ? [{ name, line }] : [];
+      return track ? [{ name, track }] : [];
     });
-    const { x, values } = onOneAxis(own.map(({ line }) => ({ x: line.x, y: line.mean })));
+    const { x, values } = onOneAxis(own.map((it) => ({ x: it.track.time_ps, y: it.track.mean })));
     return {
       x,
       series: own.map(({ name }, at) => ({
@@ -202,7 +198,7 @@ function Multiple({ group, tracks, lines, bands, range, lit }: MultipleProps) {
         faint: group.alike ?? false,
       })),
     };
-  }, [group, tracks, lines]);
+  }, [group, tracks]);
   const unit = unitOf(group.counters[0]!);
   if (series.length === 0) return null;
   const all = series.flatMap((it) => it.values).filter((it) => it !== null);

@@ -1,14 +1,14 @@
 // Memory: how full each allocator got, who held it at its fullest, and its level over time.
 
 import { useMemo } from "preact/hooks";
-import { client, records, useReport, useTable } from "../data/store";
+import { records, useReport, useTable } from "../data/store";
 import { bytes, bytesTicks, percent, plain, thousands, time, timeTicks, UNKNOWN } from "../format";
 import { Chart } from "../parts/chart";
 import { DataTable, type DataColumn } from "../parts/data-table";
 import { Empty, Failed } from "../parts/empty";
 import { litRows } from "../parts/evidence";
 import { FindingsAbout } from "../parts/finding-short";
-import { useCounters, useLines } from "../parts/series";
+import { useCounters } from "../parts/series";
 import type { Step } from "../parts/steps";
 import { Treemap, type Area } from "../parts/treemap";
 import { link, remember, route, showEvents } from "../router";
@@ -228,10 +228,8 @@ function Allocators({ allocators, chosen, lit }: AllocatorsProps) {
 /** The counter of an allocator is called after it. */
 function Level({ run, it, window }: { run: number; it: Allocator; window: number }) {
   const counters = useCounters(run);
-  const track = counters.value?.filter((one) => one.name.startsWith(`${it.allocator} `)) ?? null;
-  const { value: lines, error } = useLines(run, track);
+  const line = counters.value?.find((one) => one.name.startsWith(`${it.allocator} `));
   const steps = useTable(run, "step").value;
-  const line = track?.[0] && lines?.get(track[0].id);
   const bands = useMemo(
     () =>
       steps
@@ -272,9 +270,9 @@ function Level({ run, it, window }: { run: number; it: Allocator; window: number
               </a>
             </>
           }
-          x={line.x}
+          x={line.time_ps}
           series={series}
-          rangeX={{ min: 0, max: Math.max(window, line.x.at(-1) ?? 0) }}
+          rangeX={{ min: 0, max: Math.max(window, line.last_ps) }}
           bands={bands}
           marks={[{ x: it.peak_ps, y: it.peak_bytes }]}
           ticksX={timeTicks}
@@ -282,11 +280,10 @@ function Level({ run, it, window }: { run: number; it: Allocator; window: number
           textX={time}
           textY={bytes}
         />
-      ) : error || !client.live || (track && track.length === 0) ? (
+      ) : counters.error || counters.value ? (
         <p class="faint">
-          {track && track.length === 0
-            ? `${bytes(it.start_bytes)} at the start, ${bytes(it.end_bytes)} at the end; the profile has no counter of this allocator in between.`
-            : (error?.message ?? "The level over time is not part of this file.")}
+          {counters.error?.message ??
+            `${bytes(it.start_bytes)} at the start, ${bytes(it.end_bytes)} at the end; the profile has no counter of this allocator in between.`}
         </p>
       ) : (
         <div class="skeleton level-room">…</div>
@@ -410,10 +407,7 @@ function Peak({ it, holders }: { it: Allocator; holders: Holder[] }) {
 
 /** Memory of the whole process, where it was sampled beside the run. */
 function Resident({ run, window }: { run: number; window: number }) {
-  const counters = useCounters(run).value;
-  const tracks = counters?.filter((it) => it.name === "memory/process") ?? null;
-  const { value: lines } = useLines(run, tracks);
-  const line = tracks?.[0] && lines?.get(tracks[0].id);
+  const line = useCounters(run).value?.find((it) => it.name === "memory/process");
   const series = useMemo(
     () =>
       line ? [{ label: "resident", values: line.high, colour: "series-1", filled: true }] : [],
@@ -431,7 +425,7 @@ function Resident({ run, window }: { run: number; window: number }) {
             <a href={link("hardware")}>Hardware</a>.
           </>
         }
-        x={line.x}
+        x={line.time_ps}
         series={series}
         height={120}
         bands={[{ from: 0, to: window, label: "captured" }]}

@@ -2,7 +2,7 @@
 
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { launch, open, settled } from "./browser";
+import { launch, open, settled, violations } from "./browser";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -35,6 +35,17 @@ test("show me lands on the evidence, and Back returns", async () => {
   await page.goBack();
   await page.getByRole("heading", { level: 1 }).waitFor();
   expect(page.url()).not.toContain("#timeline");
+  await page.context().close();
+});
+
+test.each([
+  "overview?rule=input-serial-map",
+  "ops?open=adjust_gamma%2Fpow",
+  "kernels?run=1&open=0",
+])("what is opened can be read by everybody (%s)", async (view) => {
+  const { page } = await open(browser, `${inject("url")}#${view}`);
+  await settled(page);
+  expect(await violations(page)).toEqual([]);
   await page.context().close();
 });
 

@@ -2,7 +2,7 @@
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { launch, open, settled, type Watched } from "./browser";
+import { launch, open, settled, violations, type Watched } from "./browser";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -114,6 +114,31 @@ test("the wheel with Ctrl zooms to the pointer", async () => {
   await page.context().close();
 });
 
+test("two fingers zoom, one moves", async () => {
+  const { page } = await timeline("run=1&from=20000000000&to=60000000000");
+  const driver = await page.context().newCDPSession(page);
+  await driver.send("Emulation.setTouchEmulationEnabled", { enabled: true, maxTouchPoints: 2 });
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", ...at: number[]) =>
+    driver.send("Input.dispatchTouchEvent", {
+      type,
+      touchPoints: at.map((x, id) => ({ x, y: 300, id })),
+    });
+  await touch("touchStart", 750, 850);
+  for (let n = 1; n <= 10; n += 1) await touch("touchMove", 750 - 15 * n, 850 + 15 * n);
+  await touch("touchEnd");
+  const closer = await window(page);
+  const span = closer.to - closer.from;
+  // The fingers end four times as far apart.
+  expect(span / 10_000_000_000).toBeCloseTo(1, 0);
+  await touch("touchStart", 900);
+  for (let n = 1; n <= 10; n += 1) await touch("touchMove", 900 - 20 * n);
+  await touch("touchEnd");
+  const moved = await window(page);
+  expect(moved.from).toBeGreaterThan(closer.from);
+  expect((moved.to - moved.from) / span).toBeCloseTo(1, 3);
+  await page.context().close();
+});
+
 test("a linked event shows its details and the call that launched it", async () => {
   const { page } = await timeline("run=1&event=5");
   const panel = page.getByRole("complementary", { name: "Selected event" });
@@ -122,6 +147,7 @@ test("a linked event shows its details and the call that launched it", async () 
   expect(text).toContain("gemm");
   expect(text).toContain("cuLaunchKernel");
   expect(text).toContain("kernel_details");
+  expect(await violations(page)).toEqual([]);
   await page.getByRole("application").focus();
   await page.keyboard.press("Escape");
   await panel.waitFor({ state: "detached" });
@@ -136,6 +162,7 @@ test("search finds names, counts them and walks through the hits", async () => {
   const found = page.getByRole("group", { name: "Names found" });
   await found.waitFor();
   expect(await found.innerText()).toContain("176");
+  expect(await violations(page)).toEqual([]);
   const before = page.url();
   await page.keyboard.press("Enter");
   await page.waitForTimeout(600);
@@ -156,6 +183,7 @@ test("a range that is dragged open is added up", async () => {
   await panel.waitFor();
   expect(await panel.innerText()).toMatch(/selected/);
   await panel.getByRole("row").nth(2).waitFor();
+  expect(await violations(page)).toEqual([]);
   await page.context().close();
 });
 
@@ -164,6 +192,7 @@ test("? lists the keys", async () => {
   await page.getByRole("application").focus();
   await page.keyboard.press("?");
   expect(await page.getByLabel("Keys of the timeline").innerText()).toContain("w");
+  expect(await violations(page)).toEqual([]);
   await page.keyboard.press("Escape");
   await page.context().close();
 });
