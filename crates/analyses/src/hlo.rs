@@ -108,7 +108,7 @@ fn line(instruction: &[u8], names: &HashMap<u64, &[u8]>) -> String {
             break;
         }
         // Of newer programs a number alone: the high half is the computation's.
-        let name = names.get(&id).map_or_else(|| id.to_string().into(), |it| lossy(it));
+        let name = names.get(&id).map_or_else(|| id.to_string(), |it| lossy(it));
         let _ = write!(out, "{comma}%{name}");
     }
     out.push(')');

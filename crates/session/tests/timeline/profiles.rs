@@ -84,7 +84,7 @@ fn an_op_of_a_compiled_program_shows_its_instruction() {
             );
             assert!(hlo.contains("%add_any.1 = f32[384,768]{1,0} add(%mul.9, %mul.8)"), "{hlo}");
             let source = detail.source.unwrap();
-            assert!(source.ends_with("scripts/jax_steps.py:12"), "{source}");
+            assert!(source.ends_with("scripts/jax_steps.py:13"), "{source}");
         }
     }
 }
