@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Measures real step times for trials: a numpy loop of about 30 ms a step, alone and with 3 % more.
 
-    measure.py [TRIALS [ROUNDS [STEPS]]] > series.txt
+    measure.py [--device] [TRIALS [ROUNDS [STEPS]]] > series.txt
+
+With --device a step is what it is on an accelerator: the host works for a fifth of it, then waits
+until the device is done, which takes the same time in every step; in B that is 3 % longer.
 
 Each trial has three sides: A, A again, and B, which does 3 % more of the same work. Each side runs
 ROUNDS times, each time as a new process of STEPS steps; the sides take turns, forwards in even
@@ -42,7 +45,25 @@ def _step_ns(products, steps):
     return times
 
 
-def main(trials=40, rounds=5, steps=40):
+def _device_step_ns(device_ns, products, steps):
+    import numpy
+
+    a = numpy.random.default_rng(1).random((UNIT, UNIT), dtype=numpy.float32)
+    b, out = a.T.copy(), numpy.empty_like(a)
+    times = []
+    before = time.perf_counter_ns(), time.process_time_ns()
+    for _ in range(steps):
+        done = time.perf_counter_ns() + device_ns
+        for _ in range(products):
+            numpy.matmul(a, b, out=out)
+        time.sleep(max(done - time.perf_counter_ns(), 0) / 1e9)
+        now = time.perf_counter_ns(), time.process_time_ns()
+        times.append((now[0] - before[0], now[1] - before[1]))
+        before = now
+    return times
+
+
+def main(device, trials=40, rounds=5, steps=40):
     # One thread: how threads are placed is another question.
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
@@ -51,19 +72,26 @@ def main(trials=40, rounds=5, steps=40):
         return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
 
     products = int(child("count"))
-    print(f"# {products} products a step, {round(products * MORE)} in B")
-    sides = [("A", products), ("A2", products), ("B", round(products * MORE))]
+    if device:
+        print(f"# a device of {TYPICAL_NS} ns a step, {round(TYPICAL_NS * MORE)} in B, beside {products // 5} products")
+        a, b = [(it, products // 5) for it in (TYPICAL_NS, round(TYPICAL_NS * MORE))]
+    else:
+        print(f"# {products} products a step, {round(products * MORE)} in B")
+        a, b = (products,), (round(products * MORE),)
+    sides = [("A", a), ("A2", a), ("B", b)]
     for trial in range(trials):
         for turn in range(rounds):
-            for side, n in sides if turn % 2 == 0 else reversed(sides):
-                print(trial, side, turn, child(n, steps).strip(), flush=True)
+            for side, work in sides if turn % 2 == 0 else reversed(sides):
+                print(trial, side, turn, child(*work, steps).strip(), flush=True)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--child"]:
-        if sys.argv[2] == "count":
-            print(product_count())
-        else:
-            print(*(f"{wall}:{cpu}" for wall, cpu in _step_ns(int(sys.argv[2]), int(sys.argv[3]))))
+    if sys.argv[1:] == ["--child", "count"]:
+        print(product_count())
+    elif sys.argv[1:2] == ["--child"]:
+        work = list(map(int, sys.argv[2:]))
+        steps = _device_step_ns(*work) if len(work) == 3 else _step_ns(*work)
+        print(*(f"{wall}:{cpu}" for wall, cpu in steps))
     else:
-        main(*map(int, sys.argv[1:]))
+        rest = [it for it in sys.argv[1:] if it != "--device"]
+        main("--device" in sys.argv, *map(int, rest))

@@ -154,8 +154,9 @@ fn measured_by(text: &str, clock: usize) {
             let mut tally = Tally::default();
             for ((trial, _), a) in sides.iter().filter(|it| it.0.1 == "A") {
                 let Some(b) = sides.get(&(*trial, other.to_owned())) else { continue };
-                // The last trial of a measurement that was stopped is not whole.
-                if a.len() != b.len() || a.len() < 2 {
+                // The last trial of a measurement that was stopped is not whole; and two runs alone
+                // say nothing of how far apart runs lie.
+                if a.len() != b.len() || (a.len() < 2 && !together) {
                     continue;
                 }
                 let runs = |series: &[Series]| -> Vec<Run> {
