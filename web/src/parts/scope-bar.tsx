@@ -67,6 +67,7 @@ function Steps({ text }: { text: string }) {
   const [wrong, setWrong] = useState(false);
   return (
     <input
+      type="text"
       class="scope-steps"
       aria-label="Steps, as 3-8"
       placeholder="All steps"
