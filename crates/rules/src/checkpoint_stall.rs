@@ -6,7 +6,7 @@ use analyses::Tables;
 use analyses::step_time::StepTime;
 use trace::{Dur, EventId, OpKind};
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts, percent, saved_in_background};
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -70,7 +70,7 @@ impl Rule for CheckpointStall {
             .fix("save less often: every few minutes, not every few steps")
             .edit(
                 "write in the background",
-                "options = tf.train.CheckpointOptions(enable_async=True)\ncheckpoint.save(path, options=options)",
+                saved_in_background(tables),
             )
             .found()
     }

@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 
-use crate::facts::{NO_STEPS, Op, facts, percent};
+use crate::facts::{NO_STEPS, Op, facts, in_16_bits, in_framework, percent};
 use crate::{Evidence, Finding, Rule, Severity, Verdict};
 
 rule! {
@@ -46,10 +46,14 @@ impl Rule for ComputeBound {
         let finding = if facts.on_device {
             finding.edit(
                 "compute in 16 bits where the hardware has units for it",
-                "keras.mixed_precision.set_global_policy(\"mixed_float16\")",
+                in_16_bits(tables),
             )
         } else {
-            finding.edit("compile the step", "@tf.function(jit_compile=True)")
+            // What JAX runs is compiled already.
+            match in_framework(tables, "@tf.function(jit_compile=True)", "") {
+                "" => finding.fix("let fewer or smaller ops do it: larger batches, less precision"),
+                edit => finding.edit("compile the step", edit),
+            }
         };
         finding.found()
     }
@@ -85,6 +89,18 @@ mod tests {
             gpu0/s: gemm 0..20, gemm 100..120, gemm 200..220
             ";
         assert_eq!(verdict(&ComputeBound, picture), Verdict::Clear);
+    }
+
+    #[test]
+    fn what_jax_compiled_is_not_to_be_compiled_again() {
+        let host = "
+            host/python: train#1 0..100, PjitFunction(step) 1..99, train#2 100..200, \
+            PjitFunction(step) 101..199, train#3 200..300, PjitFunction(step) 201..299
+            host/tf_XLAEigen: dot.1{hlo_op=dot.1} 0..90, dot.1{hlo_op=dot.1} 100..190, \
+            dot.1{hlo_op=dot.1} 200..290
+            ";
+        let edits = finding(&ComputeBound, host).fix;
+        assert!(edits.iter().all(|it| it.edit.is_none()), "{edits:?}");
     }
 
     #[test]

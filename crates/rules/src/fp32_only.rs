@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts, in_framework, percent};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, precision,
 };
@@ -84,7 +84,11 @@ impl Rule for Fp32Only {
             Evidence::text(format!("none of {} kernels computes in 16 bits", all.len()))
                 .rows("kernel_time", matrix.iter().take(3).map(|it| it.0).collect()),
         )
-        .edit("compute in 16 bits", "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")")
+        .edit("compute in 16 bits", in_framework(
+            tables,
+            "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")",
+            "x = x.astype(jnp.bfloat16)  # weights and batches alike",
+        ))
         .symptom_of(&["no-tensor-cores"])
         .found()
     }
@@ -116,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kernel_in_16_bits_is_a_choice_made() {
+    fn one_kernel_in_framework_is_a_choice_made() {
         let kernels = "gpu0/s: ampere_sgemm_64x64 0..50, ampere_fp16_s16816gemm_fp16 50..80";
         assert_eq!(verdict(&Fp32Only, &format!("{FACTS}\n{kernels}")), Verdict::Clear);
     }

@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::step_spread::StepSpread;
 use trace::Dur;
 
-use crate::facts::NO_STEPS;
+use crate::facts::{NO_STEPS, in_framework};
 use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
 use crate::{Finding, Rule, Severity, Verdict, facts};
 
@@ -68,7 +68,11 @@ impl Rule for LatencyTail {
             "compute" => finding
                 .edit(
                     "cap or bucket the size of requests, so that none holds up the others",
-                    "for part in tf.split(x, parts): serve(part)  # at most MAX rows at a time",
+                    in_framework(
+                        tables,
+                        "for part in tf.split(x, parts): serve(part)  # at most MAX rows at a time",
+                        "for part in jnp.array_split(x, parts): serve(part)  # at most MAX rows each",
+                    ),
                 )
                 .fix("serve large requests from a queue of their own"),
             "compile" => finding.fix("call every shape once before serving, or pad requests to a few"),

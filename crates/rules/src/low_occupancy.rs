@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, compiled_whole, facts, percent};
 use crate::gpu::{Gpu, NO_KERNELS, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label};
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
@@ -94,7 +94,7 @@ impl Rule for LowOccupancy {
         }
         finding
             .fix("give each launch more work: a larger batch, or batched ops")
-            .edit("fuse small ops into one kernel", "@tf.function(jit_compile=True)")
+            .edit("fuse small ops into one kernel", compiled_whole(tables))
             .found()
     }
 }

@@ -3,7 +3,7 @@
 use analyses::Tables;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts, in_16_bits, in_framework, percent};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label, precision,
 };
@@ -80,12 +80,16 @@ impl Rule for NoTensorCores {
         }
         finding = finding.edit(
             "compute in 16 bits",
-            "keras.mixed_precision.set_global_policy(\"mixed_float16\")",
+            in_16_bits(tables),
         );
         if gpu.has_tf32() {
             finding = finding.edit(
                 "or let fp32 products round to TF32",
-                "tf.config.experimental.enable_tensor_float_32_execution(True)",
+                in_framework(
+                    tables,
+                    "tf.config.experimental.enable_tensor_float_32_execution(True)",
+                    "jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\")",
+                ),
             );
         }
         finding.fix("make layer sizes and the batch multiples of 8").found()

@@ -7,7 +7,7 @@ use analyses::step::Step;
 use analyses::step_time::HostTimes;
 use trace::{Dur, TrackKind};
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts, in_framework, percent};
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
@@ -93,7 +93,11 @@ impl Rule for ProfilerOverhead {
         finding
             .edit(
                 "record less for truer figures",
-                "tf.profiler.experimental.ProfilerOptions(host_tracer_level=1)",
+                in_framework(
+                    tables,
+                    "tf.profiler.experimental.ProfilerOptions(host_tracer_level=1)",
+                    "options = jax.profiler.ProfileOptions()\noptions.python_tracer_level = 0\njax.profiler.start_trace(folder, profiler_options=options)",
+                ),
             )
             .found()
     }

@@ -3,7 +3,7 @@
 use analyses::Tables;
 use analyses::step_spread::StepSpread;
 
-use crate::facts::NO_STEPS;
+use crate::facts::{NO_STEPS, saved_in_background};
 use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
 use crate::{Finding, Rule, Verdict, WORTH_SAYING, facts};
 
@@ -55,7 +55,7 @@ impl Rule for StepOutliers {
         match slow.category {
             "output" => finding.edit(
                 "save less often, or in the background",
-                "tf.train.CheckpointOptions(enable_async=True)",
+                saved_in_background(tables),
             ),
             "compile" => finding.fix("keep shapes and Python arguments the same from step to step"),
             "input" => finding.edit(

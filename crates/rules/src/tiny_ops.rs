@@ -5,7 +5,7 @@ use analyses::op_time::OpTime;
 use analyses::step::Step;
 use trace::{Dur, OpKind};
 
-use crate::facts::{Facts, NO_STEPS, facts, percent};
+use crate::facts::{Facts, NO_STEPS, compiled_whole, facts, in_framework, percent};
 use crate::launches::launches;
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 
@@ -53,6 +53,11 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
         return Verdict::Clear;
     }
     let (n, typical) = (found.kernels, found.typical_kernel);
+    let several_steps = in_framework(
+        tables,
+        "model.compile(..., steps_per_execution=10)",
+        "state, losses = jax.lax.scan(train_step, state, batches)",
+    );
     Finding::new(
         format!(
             "{n} kernels a step of typically {typical} are too short to launch: gaps between them hold {cost}, {}",
@@ -66,8 +71,8 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
         Evidence::text(format!("{n} kernels a step in {} steps", found.n_steps))
             .rows("kernel_time", vec![0]),
     )
-    .edit("fuse small ops", "@tf.function(jit_compile=True)")
-    .edit("run several steps in one call", "model.compile(..., steps_per_execution=10)")
+    .edit("fuse small ops", compiled_whole(tables))
+    .edit("run several steps in one call", several_steps)
     .symptom_of(&["eager-ops"])
     .found()
 }
@@ -130,7 +135,7 @@ fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
         Evidence::text(format!("ops compute {} of a step", facts.of("compute")))
             .rows("op_time", Vec::new()),
     )
-    .edit("compile the step into fewer, larger ops", "@tf.function(jit_compile=True)")
+    .edit("compile the step into fewer, larger ops", compiled_whole(tables))
     .fix("replace loops over examples or time steps by ops over the whole batch")
     .symptom_of(&["eager-ops"])
     .found()

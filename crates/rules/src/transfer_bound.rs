@@ -3,7 +3,7 @@
 use analyses::Tables;
 use analyses::copy::Copy;
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts, in_framework, percent};
 use crate::gpu::NO_DEVICE;
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 
@@ -63,7 +63,11 @@ impl Rule for TransferBound {
         if to >= from {
             finding = finding.edit(
                 "copy the next batch while this one computes",
-                "ds = ds.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
+                in_framework(
+                    tables,
+                    "ds = ds.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
+                    "following = jax.device_put(next(batches))  # before this step's result is read",
+                ),
             );
         } else {
             finding = finding
