@@ -51,7 +51,7 @@ impl Rule for ComputeBound {
         } else {
             // What JAX runs is compiled already.
             match in_framework(tables, "@tf.function(jit_compile=True)", "") {
-                "" => finding.fix("let fewer or smaller ops do it: larger batches, less precision"),
+                "" => finding.fix("the compiler has done its part: a cheaper layer where one dominates, or faster hardware"),
                 edit => finding.edit("compile the step", edit),
             }
         };
