@@ -5,7 +5,7 @@ import type { ComponentType } from "preact";
 import { failure, follow, runs, status, statusOf, useReport } from "./data/store";
 import { bytes, thousands } from "./format";
 import { Failed } from "./parts/empty";
-import { ScopeBar } from "./parts/scope-bar";
+import { NarrowBar } from "./parts/narrow-bar";
 import { go, link, route } from "./router";
 import { choose, theme } from "./theme";
 import { VIEWS, type View, type ViewProps } from "./views";
@@ -77,7 +77,7 @@ function Top({ run, ready, view }: { run: number; ready: boolean; view: View | u
       ) : (
         <b>{list[0]?.name}</b>
       )}
-      {ready && view?.narrows && <ScopeBar run={run} by={view.narrows} />}
+      {ready && view?.narrows && <NarrowBar run={run} by={view.narrows} />}
       <span class="facts">{ready && <Facts run={run} />}</span>
       <button onClick={() => choose(other)} title={`Switch to the ${other} theme`}>
         {theme.value === "dark" ? "Dark" : "Light"}

@@ -107,7 +107,7 @@ fn line(instruction: &[u8], names: &HashMap<u64, &[u8]>) -> String {
             let _ = write!(out, "{comma}…");
             break;
         }
-        // Of newer programs a number alone: the high half is the computation's.
+        // A cut or broken program may not hold what it names.
         let name = names.get(&id).map_or_else(|| id.to_string(), |it| lossy(it));
         let _ = write!(out, "{comma}%{name}");
     }
@@ -312,15 +312,14 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
+/// Writes small protos for tests.
 #[cfg(test)]
-mod tests {
-    use super::{Instruction, find};
-
-    fn bytes(number: u32, body: &[u8]) -> Vec<u8> {
+pub(crate) mod writing {
+    pub fn bytes(number: u32, body: &[u8]) -> Vec<u8> {
         [varint(u64::from(number) << 3 | 2), varint(body.len() as u64), body.to_vec()].concat()
     }
 
-    fn number(number: u32, value: u64) -> Vec<u8> {
+    pub fn number(number: u32, value: u64) -> Vec<u8> {
         [varint(u64::from(number) << 3), varint(value)].concat()
     }
 
@@ -333,6 +332,12 @@ mod tests {
         out.push(value as u8);
         out
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writing::{bytes, number};
+    use super::{Instruction, find};
 
     fn instruction(id: u64, name: &str, opcode: &str, more: &[Vec<u8>]) -> Vec<u8> {
         let layout = bytes(5, &bytes(1, &[1, 0]));

@@ -192,28 +192,22 @@ fn name_of(proto: &[u8], id: u64) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::{ProgramMemory, program};
+    use crate::hlo::writing::{bytes as message, number};
 
-    /// A field that holds a message.
-    fn message(number: u8, body: &[u8]) -> Vec<u8> {
-        [&[number << 3 | 2, body.len() as u8], body].concat()
-    }
-
-    /// Fields that hold small numbers.
-    fn numbers(fields: &[(u8, u8)]) -> Vec<u8> {
-        fields.iter().flat_map(|it| [it.0 << 3, it.1]).collect()
+    fn numbers(fields: &[(u32, u64)]) -> Vec<u8> {
+        fields.iter().flat_map(|it| number(it.0, it.1)).collect()
     }
 
     /// Two arguments, one of them donated; an output; a constant; a thread's own; temporaries with
     /// two buffers in one block.
     fn proto() -> Vec<u8> {
-        let buffer = |id: u8, instruction: u8| {
+        let buffer = |id: u64, instruction: u64| {
             let defined_at = message(3, &numbers(&[(4, instruction)]));
             message(1, &[numbers(&[(1, id)]), defined_at].concat())
         };
-        // The number's field is 35: a tag of two bytes.
-        let instruction = |id: u8, name: &str, op: &str| {
+        let instruction = |id: u64, name: &str, op: &str| {
             let (name, op) = (message(1, name.as_bytes()), message(7, &message(2, op.as_bytes())));
-            message(2, &[name, op, vec![0x98, 0x02, id]].concat())
+            message(2, &[name, op, number(35, id)].concat())
         };
         let instructions =
             [instruction(1, "dot.1", "jit(f)/dot_general"), instruction(2, "tanh.2", "")].concat();

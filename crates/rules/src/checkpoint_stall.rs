@@ -6,7 +6,8 @@ use analyses::Tables;
 use analyses::step_time::StepTime;
 use trace::{Dur, EventId, OpKind};
 
-use crate::facts::{NO_STEPS, facts, percent, saved_in_background};
+use crate::edits::saved_in_background;
+use crate::facts::{NO_STEPS, facts, percent};
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {

@@ -2,7 +2,8 @@
 
 use analyses::Tables;
 
-use crate::facts::{NO_STEPS, Op, facts, in_16_bits, in_framework, percent};
+use crate::edits::{in_16_bits, is_jax};
+use crate::facts::{NO_STEPS, Op, facts, percent};
 use crate::{Evidence, Finding, Rule, Severity, Verdict};
 
 rule! {
@@ -48,12 +49,10 @@ impl Rule for ComputeBound {
                 "compute in 16 bits where the hardware has units for it",
                 in_16_bits(tables),
             )
+        } else if is_jax(tables) {
+            finding.fix("the compiler has done its part: a cheaper layer where one dominates, or faster hardware")
         } else {
-            // What JAX runs is compiled already.
-            match in_framework(tables, "@tf.function(jit_compile=True)", "") {
-                "" => finding.fix("the compiler has done its part: a cheaper layer where one dominates, or faster hardware"),
-                edit => finding.edit("compile the step", edit),
-            }
+            finding.edit("compile the step", "@tf.function(jit_compile=True)")
         };
         finding.found()
     }

@@ -2,7 +2,6 @@
 
 use analyses::op_time::OpTime;
 use analyses::python_time::PythonTime;
-use analyses::run_info::frameworks;
 use analyses::step::{Counted, Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
 use analyses::{Model, Tables};
@@ -55,34 +54,6 @@ fn add_up(tables: &Tables) -> Option<Facts> {
 
 /// Why a rule that looks at steps cannot look.
 pub const NO_STEPS: &str = "no steps could be told apart";
-
-/// An edit in the words of the framework that the run uses.
-pub fn in_framework<'a>(tables: &Tables, tensorflow: &'a str, jax: &'a str) -> &'a str {
-    if frameworks(tables.trace()) == ["jax"] { jax } else { tensorflow }
-}
-
-/// Half the bits, where the hardware has units for that.
-pub fn in_16_bits(tables: &Tables) -> &'static str {
-    in_framework(
-        tables,
-        "keras.mixed_precision.set_global_policy(\"mixed_float16\")",
-        "x = x.astype(jnp.bfloat16)  # weights and batches alike",
-    )
-}
-
-/// Small ops made into larger ones by the compiler.
-pub fn compiled_whole(tables: &Tables) -> &'static str {
-    in_framework(tables, "@tf.function(jit_compile=True)", "@jax.jit  # around the whole step")
-}
-
-/// Saving that does not hold the step.
-pub fn saved_in_background(tables: &Tables) -> &'static str {
-    in_framework(
-        tables,
-        "options = tf.train.CheckpointOptions(enable_async=True)\ncheckpoint.save(path, options=options)",
-        "saver = orbax.checkpoint.AsyncCheckpointer(orbax.checkpoint.StandardCheckpointHandler())\nsaver.save(path, args=orbax.checkpoint.args.StandardSave(state))",
-    )
-}
 
 /// How many steps of a host count.
 pub fn counted_steps(tables: &Tables, host: &str) -> usize {

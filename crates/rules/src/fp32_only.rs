@@ -4,7 +4,8 @@ use analyses::Tables;
 use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts, in_framework, percent};
+use crate::edits::{IN_BFLOAT16, in_framework};
+use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, precision,
 };
@@ -87,7 +88,7 @@ impl Rule for Fp32Only {
         .edit("compute in 16 bits", in_framework(
             tables,
             "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")",
-            "x = x.astype(jnp.bfloat16)  # weights and batches alike",
+            IN_BFLOAT16,
         ))
         .symptom_of(&["no-tensor-cores"])
         .found()

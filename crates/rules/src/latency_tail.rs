@@ -4,7 +4,8 @@ use analyses::Tables;
 use analyses::step_spread::StepSpread;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, in_framework};
+use crate::edits::in_framework;
+use crate::facts::NO_STEPS;
 use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
 use crate::{Finding, Rule, Severity, Verdict, facts};
 

@@ -7,6 +7,7 @@
 //! Rules do no I/O and print nothing: same trace, same verdict. What a rule's doc says is what
 //! `strobe explain` prints.
 
+mod edits;
 mod facts;
 mod gpu;
 mod input;
@@ -437,6 +438,7 @@ mod tests {
             .map(|it| it.file_stem().unwrap().to_string_lossy().replace('_', "-"))
             .filter(|it| {
                 let helpers = [
+                    "edits",
                     "facts",
                     "gpu",
                     "input",

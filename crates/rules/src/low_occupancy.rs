@@ -4,7 +4,8 @@ use analyses::Tables;
 use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, compiled_whole, facts, percent};
+use crate::edits::compiled_whole;
+use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::{Gpu, NO_KERNELS, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label};
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 

@@ -6,10 +6,10 @@ use analyses::Tables;
 use analyses::memory::{self, Memory};
 use analyses::memory_peak::MemoryPeak;
 use analyses::program_memory::ProgramMemory;
-use analyses::run_info::frameworks;
 use analyses::step::Step;
 use trace::{Dur, EventId};
 
+use crate::edits::{in_16_bits, in_framework};
 use crate::facts::{facts, percent};
 use crate::samples::Samples;
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
@@ -292,17 +292,12 @@ fn with_fixes(tables: &Tables, finding: Finding) -> Finding {
                      a third more compute";
     let smaller = "take a smaller batch: activations shrink with it, weights do not";
     let half = "compute in 16 bits where the hardware has units for it: half the bytes";
-    if frameworks(tables.trace()) == ["jax"] {
-        finding
-            .edit(recompute, "block = jax.checkpoint(block)")
-            .fix(smaller)
-            .edit(half, "x = x.astype(jnp.bfloat16)")
-    } else {
-        finding
-            .edit(recompute, "block = tf.recompute_grad(block)")
-            .fix(smaller)
-            .edit(half, "keras.mixed_precision.set_global_policy(\"mixed_float16\")")
-    }
+    let checkpointed = in_framework(
+        tables,
+        "block = tf.recompute_grad(block)",
+        "block = jax.checkpoint(block)",
+    );
+    finding.edit(recompute, checkpointed).fix(smaller).edit(half, in_16_bits(tables))
 }
 
 /// Who holds an allocator's memory at the peak, by scope or, without scopes, by kind of op.

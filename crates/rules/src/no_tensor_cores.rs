@@ -3,7 +3,8 @@
 use analyses::Tables;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts, in_16_bits, in_framework, percent};
+use crate::edits::{in_16_bits, in_framework};
+use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label, precision,
 };

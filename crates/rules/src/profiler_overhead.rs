@@ -7,7 +7,8 @@ use analyses::step::Step;
 use analyses::step_time::HostTimes;
 use trace::{Dur, TrackKind};
 
-use crate::facts::{NO_STEPS, facts, in_framework, percent};
+use crate::edits::in_framework;
+use crate::facts::{NO_STEPS, facts, percent};
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {

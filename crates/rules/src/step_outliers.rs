@@ -3,7 +3,8 @@
 use analyses::Tables;
 use analyses::step_spread::StepSpread;
 
-use crate::facts::{NO_STEPS, saved_in_background};
+use crate::edits::saved_in_background;
+use crate::facts::NO_STEPS;
 use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
 use crate::{Finding, Rule, Verdict, WORTH_SAYING, facts};
 

@@ -5,7 +5,8 @@ use analyses::op_time::OpTime;
 use analyses::step::Step;
 use trace::{Dur, OpKind};
 
-use crate::facts::{Facts, NO_STEPS, compiled_whole, facts, in_framework, percent};
+use crate::edits::{compiled_whole, in_framework};
+use crate::facts::{Facts, NO_STEPS, facts, percent};
 use crate::launches::launches;
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 

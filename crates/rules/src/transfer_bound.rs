@@ -3,7 +3,8 @@
 use analyses::Tables;
 use analyses::copy::Copy;
 
-use crate::facts::{NO_STEPS, facts, in_framework, percent};
+use crate::edits::in_framework;
+use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::NO_DEVICE;
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 

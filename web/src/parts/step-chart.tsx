@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { categoryName, time, timeTicks } from "../format";
-import { scope, within } from "../data/scope";
+import { narrowed, within } from "../data/narrowing";
 import { go } from "../router";
 import { Chart, type ChartBand } from "./chart";
 import { partsOf, placesOf, runsOf, type Step, type StepOutlier, type StepTime } from "./steps";
@@ -20,8 +20,8 @@ const MANY = 240;
 
 export default function StepChart({ steps, times, outliers, height = 168 }: StepChartProps) {
   const places = useMemo(() => placesOf(times), [times]);
-  const { steps: range } = scope.value;
-  const place = places.find((it) => within(scope.value, it)) ?? { host: "", device: "" };
+  const { steps: range } = narrowed.value;
+  const place = places.find((it) => within(narrowed.value, it)) ?? { host: "", device: "" };
   const made = useMemo(() => {
     const isShown = (it: StepTime) => within({ ...place, steps: range }, it);
     const rows = times.filter(isShown);

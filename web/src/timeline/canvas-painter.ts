@@ -110,7 +110,7 @@ export class CanvasPainter implements Painter {
       block.drawnMarks = lights.marks;
     }
     const spans = block.drawn as Uint32Array;
-    const { pixels, ratio, laneTop, clipTop, clipBottom } = this;
+    const { pixels, ratio, clipTop, clipBottom } = this;
     const stride = this.image.width;
     const clipLeft = Math.max(Math.round(place.clipLeft * ratio), 0);
     const clipRight = Math.min(Math.round(place.clipRight * ratio), stride);
@@ -118,7 +118,7 @@ export class CanvasPainter implements Painter {
     const scale = place.width * ratio * PART;
     const gap = Math.max(Math.round(ratio), 1);
     for (let lane = 0; lane + 1 < block.laneStarts.length; lane += 1) {
-      const y = laneTop(place, lane);
+      const y = Math.round(Math.round(place.top + lane * place.pitch) * ratio);
       const top = Math.max(y, clipTop);
       const bottom = Math.min(y + Math.max(Math.round(place.bar * ratio), 1), clipBottom);
       if (bottom <= top) continue;
@@ -150,9 +150,6 @@ export class CanvasPainter implements Painter {
       }
     }
   }
-
-  private readonly laneTop = (place: Readonly<BlockPlace>, lane: number): number =>
-    Math.round(Math.round(place.top + lane * place.pitch) * this.ratio);
 
   /** The colour of a span, by its kind, how full it is and whether it is lit. */
   private fillOf(word: number): Rgba {

@@ -2,7 +2,7 @@
 
 import { batch, signal } from "@preact/signals";
 import type { EventDetails, EventRef, RangeResult, SearchResult, Timeline } from "../data/types";
-import { scope } from "../data/scope";
+import { narrowed } from "../data/narrowing";
 import { link, remember, route } from "../router";
 import type { Lights } from "./block";
 import type { Stage } from "./stage";
@@ -107,12 +107,12 @@ export class Model {
     this.filter.value = params["tracks"] ?? "";
     const sort = params["sort"];
     this.sort.value = sort === "events" || sort === "name" ? sort : "default";
-    this.tree = grouped(this.timeline, scope.peek());
+    this.tree = grouped(this.timeline, narrowed.peek());
   }
 
   /** The track of the host that the top bar chose. */
   private hostChosen(): number | null {
-    const { host } = scope.peek();
+    const { host } = narrowed.peek();
     const { tracks } = this.timeline;
     return tracks.find((it) => it.kind === "host" && it.name === host)?.id ?? null;
   }
@@ -142,7 +142,7 @@ export class Model {
   /** The steps that were chosen, else the typical one, with a margin; without steps all. */
   home(): Window {
     const { steps, typical_step } = this.timeline;
-    const chosen = scope.peek().steps;
+    const chosen = narrowed.peek().steps;
     const host = this.hostChosen();
     const own = steps.filter((it) => host === null || it.host === host);
     if (chosen) {

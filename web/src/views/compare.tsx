@@ -1,7 +1,7 @@
 // Two runs beside one another. Differences are shown, not judged: that takes several runs of each.
 
 import { useMemo } from "preact/hooks";
-import { useOpened } from "../data/more";
+import { useOpened } from "../data/opened";
 import { client, records, runs, useReport, useTable } from "../data/store";
 import {
   CATEGORIES,

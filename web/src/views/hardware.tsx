@@ -12,9 +12,9 @@ import { litRows } from "../parts/evidence";
 import { FindingsAbout } from "../parts/finding-short";
 import { onOneAxis, useCounters, type CounterTrack } from "../parts/series";
 import type { Step } from "../parts/steps";
-import { scope } from "../data/scope";
+import { narrowed } from "../data/narrowing";
 import { go, remember, route } from "../router";
-import type { Sampled } from "../data/more";
+import type { Sampled } from "../parts/series";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./hardware.css";
@@ -42,7 +42,7 @@ export default function Hardware({ run }: ViewProps) {
   }
   const samples = records<Sampled>(table);
   const hosts = [...new Set(samples.map((it) => it.host))];
-  const host = hosts.find((it) => it === scope.value.host) ?? hosts[0];
+  const host = hosts.find((it) => it === narrowed.value.host) ?? hosts[0];
   const cpu = samples.find(
     (it) => it.host === host && it.step === null && it.counter === "cpu/all",
   );

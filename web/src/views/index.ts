@@ -1,7 +1,7 @@
 // Every view: one file, one line here. The rail, the router and the tests follow this list.
 
 import type { ComponentType } from "preact";
-import type { Narrowing } from "../data/scope";
+import type { Narrowing } from "../data/narrowing";
 
 export interface ViewProps {
   run: number;

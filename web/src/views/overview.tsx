@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { records, useReport, useTable } from "../data/store";
-import { isNarrow, scope, stepsText, within } from "../data/scope";
+import { isNarrow, narrowed, stepsText, within } from "../data/narrowing";
 import { CATEGORIES, type Report, type TableData } from "../data/types";
 import { bytes, categoryName, ms, percent, plain, thousands, time } from "../format";
 import { Empty, Failed } from "../parts/empty";
@@ -20,7 +20,7 @@ import {
 import { isOfInput, WhatIfs, type WhatIf } from "../parts/what-if";
 import { link, route } from "../router";
 import { Section } from "../parts/section";
-import type { Sampled } from "../data/more";
+import type { Sampled } from "../parts/series";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./overview.css";
@@ -43,7 +43,7 @@ export default function Overview({ run }: ViewProps) {
   return (
     <div class="pad overview">
       <h1>{report.verdict}</h1>
-      {isNarrow(scope.value) && times ? (
+      {isNarrow(narrowed.value) && times ? (
         <Narrowed report={report} times={records<StepTime>(times)} />
       ) : (
         <StepBar report={report} />
@@ -96,8 +96,8 @@ export default function Overview({ run }: ViewProps) {
 
 /** Where the steps go that the top bar chose. */
 function Narrowed({ report, times }: { report: Report; times: StepTime[] }) {
-  const { host, device, steps } = scope.value;
-  const rows = times.filter((it) => it.counts && within(scope.value, it));
+  const { host, device, steps } = narrowed.value;
+  const rows = times.filter((it) => it.counts && within(narrowed.value, it));
   const whole = (
     <a href={link("overview", { host: null, device: null, steps: null })}>the whole run</a>
   );
@@ -165,7 +165,7 @@ function Spread({ run }: { run: number }) {
   const all = records<Step>(steps).filter((it) => it.complete && !it.warmup);
   return (
     <Section title="Spread of the steps">
-      {ofScope(records<StepSpread>(spreads)).map((it) => {
+      {ofChosen(records<StepSpread>(spreads)).map((it) => {
         const own = all.filter((step) => step.host === it.host).map((step) => step.dur_ps);
         const high = Math.max(...own, it.p999_ps) * 1.02;
         const low = Math.min(...own, it.typical_ps) * 0.9;
@@ -261,7 +261,7 @@ function Use({ run, report }: { run: number; report: Report }) {
   if (!devices || !threads || !hardware)
     return <Section title="Devices and threads">{null}</Section>;
   const window = report.run.window_ms * 1e9;
-  const busiest = ofScope(records<HostThread>(threads))
+  const busiest = ofChosen(records<HostThread>(threads))
     .filter((it) => it.busy_ps > 0)
     .sort((a, b) => b.busy_ps - a.busy_ps)
     .slice(0, 6);
@@ -282,7 +282,7 @@ function Use({ run, report }: { run: number; report: Report }) {
           </tr>
         </thead>
         <tbody>
-          {ofScope(records<DeviceUse>(devices)).map((it) => (
+          {ofChosen(records<DeviceUse>(devices)).map((it) => (
             <tr key={it.host + it.device}>
               <td class="wide" title={`${it.host} ${it.device}`}>
                 <b>{it.device}</b>{" "}
@@ -340,8 +340,8 @@ function Use({ run, report }: { run: number; report: Report }) {
 }
 
 /** Only of the host and the device that the top bar chose. */
-const ofScope = <T extends { host: string; device?: string }>(rows: T[]): T[] => {
-  const { host, device } = scope.value;
+const ofChosen = <T extends { host: string; device?: string }>(rows: T[]): T[] => {
+  const { host, device } = narrowed.value;
   return rows.filter((it) => within({ host, device, steps: null }, it));
 };
 

@@ -5,7 +5,7 @@ const replaced = vi.fn();
 vi.stubGlobal("location", { hash: "" });
 vi.stubGlobal("addEventListener", () => {});
 vi.stubGlobal("history", { replaceState: replaced });
-const { scope, stepsFrom, stepsText, within } = await import("../../src/data/scope");
+const { narrowed, stepsFrom, stepsText, within } = await import("../../src/data/narrowing");
 const { link, remember, route, showEvents } = await import("../../src/router");
 
 const at = (params: Record<string, string>, run = 0) => {
@@ -28,10 +28,10 @@ test.each([
 
 test("a row is within what it says nothing about", () => {
   at({ host: "a", steps: "2-3" });
-  expect(within(scope.value, { host: "a", device: "GPU", step: 2 })).toBe(true);
-  expect(within(scope.value, { host: "a" })).toBe(true);
-  expect(within(scope.value, { host: "b", step: 2 })).toBe(false);
-  expect(within(scope.value, { host: "a", step: 4 })).toBe(false);
+  expect(within(narrowed.value, { host: "a", device: "GPU", step: 2 })).toBe(true);
+  expect(within(narrowed.value, { host: "a" })).toBe(true);
+  expect(within(narrowed.value, { host: "b", step: 2 })).toBe(false);
+  expect(within(narrowed.value, { host: "a", step: 4 })).toBe(false);
 });
 
 test("the choice goes along within a run, and not to the evidence", () => {
@@ -45,6 +45,6 @@ test("the choice goes along within a run, and not to the evidence", () => {
 test("a choice can be forgotten", () => {
   at({ host: "a" });
   remember({ host: null });
-  expect(scope.value.host).toBe(null);
+  expect(narrowed.value.host).toBe(null);
   expect(replaced).toHaveBeenLastCalledWith(null, "", "#overview");
 });

@@ -2,18 +2,18 @@
 
 import { useState } from "preact/hooks";
 import { records, useReport, useTable } from "../data/store";
-import { scope, stepsFrom, stepsText, type Narrowing } from "../data/scope";
+import { narrowed, stepsFrom, stepsText, type Narrowing } from "../data/narrowing";
 import { go, route } from "../router";
 
-interface ScopeBarProps {
+interface NarrowBarProps {
   run: number;
   by: readonly Narrowing[];
 }
 
-export function ScopeBar({ run, by }: ScopeBarProps) {
+export function NarrowBar({ run, by }: NarrowBarProps) {
   const { value: report } = useReport(run);
   const uses = useTable(run, "device_use").value;
-  const { host, device, steps } = scope.value;
+  const { host, device, steps } = narrowed.value;
   if (!report || !uses) return null;
   const own = records<{ host: string; device: string }>(uses).filter(
     (it) => host === null || it.host === host,
@@ -68,7 +68,7 @@ function Steps({ text }: { text: string }) {
   return (
     <input
       type="text"
-      class="scope-steps"
+      class="narrow-steps"
       aria-label="Steps, as 3-8"
       placeholder="All steps"
       title="Some steps, as 3-8; empty for all"

@@ -1,0 +1,35 @@
+//! Edits that several rules advise, in the words of the framework that the run uses.
+
+use analyses::Tables;
+use analyses::run_info::frameworks;
+
+/// Whether the run uses JAX alone: one that feeds JAX by tf.data is told apart by no edit yet.
+pub fn is_jax(tables: &Tables) -> bool {
+    frameworks(tables.trace()) == ["jax"]
+}
+
+/// An edit in the words of the framework that the run uses.
+pub fn in_framework<'a>(tables: &Tables, tensorflow: &'a str, jax: &'a str) -> &'a str {
+    if is_jax(tables) { jax } else { tensorflow }
+}
+
+pub const IN_BFLOAT16: &str = "x = x.astype(jnp.bfloat16)";
+
+/// Half the bits, where the hardware has units for that.
+pub fn in_16_bits(tables: &Tables) -> &'static str {
+    in_framework(tables, "keras.mixed_precision.set_global_policy(\"mixed_float16\")", IN_BFLOAT16)
+}
+
+/// Small ops made into larger ones by the compiler.
+pub fn compiled_whole(tables: &Tables) -> &'static str {
+    in_framework(tables, "@tf.function(jit_compile=True)", "@jax.jit  # around the whole step")
+}
+
+/// Saving that does not hold the step.
+pub fn saved_in_background(tables: &Tables) -> &'static str {
+    in_framework(
+        tables,
+        "options = tf.train.CheckpointOptions(enable_async=True)\ncheckpoint.save(path, options=options)",
+        "saver = orbax.checkpoint.AsyncCheckpointer(orbax.checkpoint.StandardCheckpointHandler())\nsaver.save(path, args=orbax.checkpoint.args.StandardSave(state))",
+    )
+}
