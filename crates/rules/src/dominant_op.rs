@@ -105,8 +105,7 @@ impl Rule for DominantOp {
             n if n > 1.0 => format!("{n} times a step"),
             _ => "once a step".to_owned(),
         };
-        let each = Dur(main.own.0 / main.count.max(1));
-        let runs = format!("{} runs {times}, {each} each", main.label());
+        let runs = format!("{} runs {times}, {} each", main.label(), main.each());
         let only = format!("in {} of a step nothing else computes", Dur(alone));
         Finding::new(title, cost, facts.step)
             .confidence(if is_math(main) { 0.6 } else { 0.85 })

@@ -2,9 +2,9 @@
 
 use analyses::Tables;
 use analyses::host_call::{HostCall, eager_ops};
-use analyses::run_info::frameworks;
 use trace::Dur;
 
+use crate::edits::in_framework;
 use crate::facts::{NO_STEPS, facts, percent, recorded_python};
 use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
 
@@ -76,8 +76,7 @@ impl Rule for EagerOps {
             eager.per_step,
             percent(facts.share_of(cost)),
         );
-        let is_jax = frameworks(tables.trace()).contains(&"jax");
-        let decorator = if is_jax { "@jax.jit" } else { "@tf.function" };
+        let decorator = in_framework(tables, "@tf.function", "@jax.jit");
         let mut ops: Vec<&HostCall> = calls.iter().filter(|it| it.kind != "other").collect();
         ops.sort_by_key(|it| std::cmp::Reverse(it.count));
         let names: Vec<String> =

@@ -145,6 +145,11 @@ impl Op {
         ops
     }
 
+    /// How long it runs each time.
+    pub fn each(&self) -> Dur {
+        Dur(self.own.0 / self.count.max(1))
+    }
+
     /// `scope/name (Type)`, without what the framework puts in front.
     pub fn label(&self) -> String {
         let name = self.name.trim_start_matches("StatefulPartitionedCall/");

@@ -2,9 +2,9 @@
 
 use analyses::Tables;
 use analyses::compile::{Compile, is_shapes};
-use analyses::run_info::frameworks;
 use trace::{Dur, EventId};
 
+use crate::edits::is_jax;
 use crate::facts::{NO_STEPS, counted_steps, facts, has_host_events, percent, without_compile};
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
@@ -82,8 +82,7 @@ impl Rule for Recompilation {
         if main.inside_trace * 2 >= main.count {
             finding = finding.symptom_of(&["retracing"]);
         }
-        let jax = frameworks(tables.trace()).contains(&"jax");
-        fixes(finding, main, jax).found()
+        fixes(finding, main, is_jax(tables)).found()
     }
 }
 

@@ -1,11 +1,10 @@
 //! So few examples a step that its fixed cost is most of it.
 
 use analyses::Tables;
-use analyses::what_if::WhatIf;
 use hashbrown::HashSet;
 use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace};
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{Facts, NO_STEPS, Op, facts, percent};
 use crate::launches::launches;
 use crate::{Evidence, Finding, Gain, PROFILED, Rule, Verdict, WORTH_FIXING};
 
@@ -17,8 +16,9 @@ rule! {
     /// the time that computes; on a GPU, kernels about as short as a launch.
     ///
     /// ## Fix
-    /// A larger batch: doubling it halves the fixed cost of an example. Scale the learning rate
-    /// with it. Where the batch must stay, run several steps in one call.
+    /// A larger batch spreads the fixed cost over more examples, up to where that is a fifth of a
+    /// step. Scale the learning rate with it. Where the batch must stay, run several steps in one
+    /// call.
     ///
     /// ## When it is wrong
     /// Where memory or convergence sets the batch. The gain is per example, not per step.
@@ -27,6 +27,8 @@ rule! {
 
 /// Keras' default, which nobody chose: what is larger was chosen by somebody.
 const SMALL: u64 = 32;
+/// So many examples fit nearly everywhere.
+const COMMON: u64 = 64;
 /// With the batch unknown, more than half of the step must be dispatch.
 const MOSTLY: f64 = 0.5;
 /// As for tiny ops: shorter work is not worth a launch.
@@ -54,37 +56,59 @@ impl Rule for SmallBatch {
         if !worth || !short {
             return Verdict::Clear;
         }
-        // Twice the batch spreads the fixed cost over twice the examples. The runtime is fixed for
-        // sure; at best so is all the rest, and an example takes half: measured on a CPU, two
-        // examples against four of a small network, 2.2 times.
-        let rows = tables.get::<WhatIf>();
-        let without = rows.iter().find(|it| it.change == "without runtime");
-        let gain = without.map(|it| {
-            let fixed_ps = it.step_ps - it.new_step_ps;
-            let gain = Gain::of_times(it.step_ps, it.step_ps - fixed_ps / 2);
-            Gain { high: gain.high.max(2.0 * (1.0 + PROFILED)), ..gain }
-        });
+        let grown = Growth::of(tables, &facts, told.map(|it| it.0));
+        let times = grown.times;
         let share = percent(facts.share_of(fixed));
         let (title, size, evidence) = match told {
             Some((batch, event)) => (
                 format!("a batch of {batch} is too small: {fixed} of a step, {share}, is what every step costs"),
-                format!("ds = ds.batch({})", batch * 2),
+                format!("ds = ds.batch({})", batch * times),
                 Evidence::text(format!("the input pipeline makes batches of {batch}")).events(vec![event]),
             ),
             None => (
                 format!("a step has too little to do: {fixed} of it, {share}, is what every step costs"),
-                "batch_size = batch_size * 2".to_owned(),
+                format!("batch_size = batch_size * {times}"),
                 Evidence::text(format!("it computes for {}", facts.of("compute"))).rows("step_time", Vec::new()),
             ),
         };
-        Finding::new(title, Dur(fixed.0 / 2), facts.step)
+        let cost = Dur(fixed.0 - fixed.0 / times as i64);
+        Finding::new(title, cost, facts.step)
             .confidence(if told.is_some() { 0.7 } else { 0.5 })
-            .gain(gain)
+            .gain(Some(grown.gain))
             .evidence(evidence)
-            .edit("make the batch larger", size)
+            .edit(format!("make the batch larger, {times} times say: the gain is for an example"), size)
             .edit("or run several steps in one call", "model.compile(..., steps_per_execution=10)")
             .symptom_of(&["eager-ops", "tiny-ops", "retracing", "recompilation", "sync-stall"])
             .found()
+    }
+}
+
+/// A larger batch, and what it wins for an example.
+struct Growth {
+    times: u64,
+    gain: Gain,
+}
+
+impl Growth {
+    /// Larger until what every step costs anyway is a fifth of it, and no larger than is common.
+    fn of(tables: &Tables, facts: &Facts, batch: Option<u64>) -> Growth {
+        let step = facts.step.0 as f64;
+        let surely = facts.of("runtime").0 as f64;
+        // Python's part does not grow with the batch, nor do ops too short to be kept by their data.
+        let brief: f64 = Op::all(tables).iter().filter(|it| it.each() <= SHORT).map(|it| it.share).sum();
+        let likely = surely + facts.of("python").0 as f64 + facts.of("compute").0 as f64 * brief;
+        let most = batch.map_or(COMMON / 2, |it| COMMON / it).max(2);
+        let mut times = 2;
+        while times < most && likely > 0.2 * (likely + times as f64 * (step - likely)) {
+            times *= 2;
+        }
+        let an_example = |fixed: f64| step / (fixed / times as f64 + step - fixed);
+        let gain = Gain {
+            low: an_example(surely * (1.0 - PROFILED)),
+            speedup: an_example(likely),
+            high: an_example(step) * (1.0 + PROFILED),
+        };
+        Growth { times, gain }
     }
 }
 
@@ -152,6 +176,20 @@ mod tests {
         assert!(found.title.starts_with("a batch of 4 is too small"), "{}", found.title);
         let shape = finding(&SmallBatch, &picture("shapes=[8,3]"));
         assert!(shape.title.starts_with("a batch of 8 is too small"), "{}", shape.title);
+    }
+
+    #[test]
+    fn a_batch_grows_as_far_as_it_helps_and_is_common() {
+        // 80 of 100 are fixed for sure, kernels of 10 µs likely.
+        let found = finding(&SmallBatch, &picture("batch_size=4"));
+        assert_eq!(found.fix[0].edit.as_deref(), Some("ds = ds.batch(64)"));
+        let gain = found.gain.unwrap();
+        assert!(gain.low > 2.0 && gain.low < gain.speedup && gain.speedup <= 16.0, "{gain:?}");
+        assert!(gain.high >= 16.0, "{gain:?}");
+        let found = finding(&SmallBatch, &picture("batch_size=32"));
+        assert_eq!(found.fix[0].edit.as_deref(), Some("ds = ds.batch(64)"));
+        assert!(found.gain.unwrap().speedup <= 2.0);
+        assert!(found.cost.0 < 80_000_000 && found.cost.0 >= 40_000_000);
     }
 
     #[test]

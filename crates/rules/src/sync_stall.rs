@@ -62,8 +62,8 @@ impl Rule for SyncStall {
         let gain = new_ps.map(|it| Gain::of_times(facts.step.0, it.max(hidden)));
         Finding::new(
             format!(
-                "the host waits for the device {:.0} times a step, and the device then idles {cost}, {}",
-                found.waits.max(1.0),
+                "the host waits for the device {}, and the device then idles {cost}, {}",
+                how_often(found.waits),
                 percent(facts.share_of(cost))
             ),
             cost,
@@ -77,6 +77,13 @@ impl Rule for SyncStall {
         .fix("look at the loss and at metrics every N steps: `.numpy()`, `float()` and `print` wait")
         .fix("keep metrics on the device, and fetch them at the end of the epoch")
         .found()
+    }
+}
+
+fn how_often(waits: f64) -> String {
+    match waits.round() {
+        n if n > 1.0 => format!("{n} times a step"),
+        _ => "in every step".to_owned(),
     }
 }
 
@@ -101,7 +108,7 @@ mod tests {
         // Of 100 the host needs 80 itself: running ahead wins the 20 it waited.
         assert_eq!(found.severity, Severity::Medium);
         assert_eq!(found.cost.0, 20_000_000);
-        assert!(found.title.contains("1 times a step"), "{}", found.title);
+        assert!(found.title.contains("waits for the device in every step"), "{}", found.title);
         assert!(found.evidence[0].text.starts_with("cuStreamSynchronize: 1.0 a step"));
     }
 
