@@ -16,6 +16,8 @@ mod cgroup;
 #[cfg(target_os = "linux")]
 mod cpu;
 #[cfg(target_os = "linux")]
+mod files;
+#[cfg(target_os = "linux")]
 mod gpu;
 #[cfg(target_os = "linux")]
 mod host;
@@ -242,6 +244,11 @@ trait Reader {
         Duration::ZERO
     }
 
+    /// What is no number and only now known, for a line of its own.
+    fn said(&mut self) -> Option<Value> {
+        None
+    }
+
     /// Fills the columns; false where there is nothing new, and they stay as they were.
     fn read(&mut self, now: Moment, out: &mut [Option<f64>]) -> bool;
 }
@@ -381,6 +388,9 @@ fn sample(machine: &Machine, root_pid: u32, mut rows: Rows, shared: &Arc<Shared>
             fresh[turn.columns.clone()].fill(is_new);
             let cost = thread_time().saturating_sub(before);
             turn.rhythm.spent(now.at, cost.saturating_sub(turn.reader.spent_apart()));
+            if let Some(said) = turn.reader.said() {
+                rows.say(&said);
+            }
         }
         // Rates need two readings: the first row would be mostly empty, and promises nothing.
         if !first || columns.is_empty() {

@@ -140,6 +140,24 @@ fn two_gpus_are_read_and_one_falls_off_the_bus() {
 }
 
 #[test]
+fn a_gpu_that_counts_its_work_tells_how_much_of_it_worked() {
+    // As nvml.h numbers them: multiprocessors, occupancy, tensor cores, memory, NVLink in; NVLink
+    // out is not supported here.
+    let script =
+        format!("count 1\n{T4}0.gpm_2 91\n0.gpm_3 38\n0.gpm_5 12\n0.gpm_10 64\n0.gpm_60 2048\n");
+    let Some(driver) = Driver::new(&script, &[]) else { return };
+    let sampler = driver.start();
+    let sample = wait(&sampler, "two looks", |it| it.get("gpu 0/sm_busy").is_some());
+    let of = |name: &str| sample.get(&format!("gpu 0/{name}"));
+    assert_eq!([of("sm_busy"), of("sm_occupancy")], [Some(0.91), Some(0.38)]);
+    assert_eq!([of("tensor_busy"), of("memory_bandwidth")], [Some(0.12), Some(0.64)]);
+    assert_eq!([of("nvlink_in"), of("nvlink_out")], [Some(2048.0 * 1_048_576.0), None]);
+    driver.script(&script.replace("0.gpm_5 12", "0.gpm_5 80"));
+    wait(&sampler, "later looks", |it| it.get("gpu 0/tensor_busy") == Some(0.8));
+    sampler.stop();
+}
+
+#[test]
 fn what_a_gpu_does_not_tell_is_named() {
     // Errors 3 and 4: not supported, no permission.
     let script = format!("count 1\n{T4}")
@@ -153,6 +171,8 @@ fn what_a_gpu_does_not_tell_is_named() {
     let header = driver.header();
     assert_eq!(missing(&header, "gpu 0/power"), "\"this GPU does not tell\"");
     assert_eq!(missing(&header, "gpu 0/pcie_in"), "\"no permission to ask the driver\"");
+    let why = missing(&header, "gpu 0/sm_busy and the like");
+    assert_eq!(why, "\"GPUs count it from Hopper on\"");
 }
 
 #[test]
@@ -164,7 +184,7 @@ fn an_old_driver_lacks_functions() {
     let sample = wait(&sampler, "what it has", |it| it.get("gpu 0/power").is_some());
     assert_eq!(sample.get("gpu 0/power"), Some(69.5));
     let header = driver.header();
-    for what in ["gpu 0/memory", "gpu 0/throttled"] {
+    for what in ["gpu 0/memory", "gpu 0/throttled", "gpu 0/sm_busy and the like"] {
         assert_eq!(missing(&header, what), "\"the driver is too old to be asked\"");
     }
 }

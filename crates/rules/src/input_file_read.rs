@@ -11,7 +11,8 @@ rule! {
     ///
     /// ## Evidence
     /// The stage that limits the pipeline reads records, and there are many of them in a file. Where
-    /// it was sampled, what the disks delivered and how long something waited for them.
+    /// it was sampled, what the disks delivered, how long something waited for them, and which file
+    /// systems the files lie on.
     ///
     /// ## Fix
     /// Read several files at once with `interleave(num_parallel_calls=…)`; store them uncompressed
@@ -36,8 +37,15 @@ impl Rule for InputFileRead {
             speedup: (shared.speedup * gone.speedup).sqrt(),
             high: shared.high.max(gone.high),
         });
-        let storage = Samples::of(tables).and_then(|it| it.of_storage());
+        let samples = Samples::of(tables);
+        let storage = samples.as_ref().and_then(Samples::of_storage);
         let finding = storage.into_iter().fold(finding, Finding::evidence);
+        let finding = match samples.as_ref().and_then(Samples::read_from_afar) {
+            Some((at, kind)) => finding.fix(format!(
+                "copy the files to a local disk before training: {at} is {kind}, behind a network"
+            )),
+            None => finding,
+        };
         finding
             .gain(gain)
             .edit(

@@ -7,6 +7,7 @@ use trace::Dur;
 use crate::edits::compiled_whole;
 use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::{Gpu, NO_KERNELS, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label};
+use crate::samples::Samples;
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
@@ -93,6 +94,8 @@ impl Rule for LowOccupancy {
             let text = format!("{}: {}", label(kernel), empty.why);
             finding = finding.evidence(Evidence::text(text).rows("kernel_time", vec![*row]));
         }
+        let counted = Samples::of(tables).and_then(|it| it.of_gpus());
+        finding = counted.into_iter().fold(finding, Finding::evidence);
         finding
             .fix("give each launch more work: a larger batch, or batched ops")
             .edit("fuse small ops into one kernel", compiled_whole(tables))

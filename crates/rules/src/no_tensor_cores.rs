@@ -8,6 +8,7 @@ use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label, precision,
 };
+use crate::samples::Samples;
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
@@ -79,6 +80,8 @@ impl Rule for NoTensorCores {
             let text = format!("{}: {} of the kernels' time", label(kernel), percent(kernel.share));
             finding = finding.evidence(Evidence::text(text).rows("kernel_time", vec![*row]));
         }
+        let counted = Samples::of(tables).and_then(|it| it.of_gpus());
+        finding = counted.into_iter().fold(finding, Finding::evidence);
         finding = finding.edit(
             "compute in 16 bits",
             in_16_bits(tables),

@@ -1,10 +1,12 @@
 //! What was sampled beside the run, as rules ask for it: by exact names, during the steps that
 //! count. What the names stand for is said in `docs/run-folder.md`.
 
+use std::cmp::Ordering;
+
 use analyses::Tables;
 use analyses::hardware::{Hardware, during, samples};
 use analyses::step::Counted;
-use trace::{Counter, FactValue, Trace, TrackKind};
+use trace::{Counter, Fact, FactValue, Trace, TrackKind};
 
 use crate::Evidence;
 use crate::facts::percent;
@@ -70,6 +72,49 @@ impl<'t> Samples<'t> {
         Evidence::text(text).rows("hardware", rows)
     }
 
+    /// Where files were read from, and by which file system: most files first.
+    pub fn read_from(&self) -> Vec<(&'t str, &'t str)> {
+        let mount = |it: &'t Fact| match (it.key.strip_prefix("files on ")?, &it.value) {
+            (at, FactValue::Text(file_system)) => Some((at, file_system.as_str())),
+            _ => None,
+        };
+        let is_it = |it: &&Fact| self.trace.track_name(it.track) == self.counted.host;
+        self.trace.facts.iter().filter(is_it).filter_map(mount).collect()
+    }
+
+    /// A network between the program and what it reads.
+    pub fn read_from_afar(&self) -> Option<(&'t str, &'t str)> {
+        self.read_from().into_iter().find(|it| is_afar(it.1))
+    }
+
+    /// How GPUs that count their own work were used; absent where none does.
+    pub fn of_gpus(&self) -> Option<Evidence> {
+        let busiest = |it: &usize| self.mean(&format!("gpu {it}/sm_busy"));
+        let gpu = (0..MOST_GPUS).filter(|it| busiest(it).is_some());
+        let gpu =
+            gpu.max_by(|a, b| busiest(a).partial_cmp(&busiest(b)).unwrap_or(Ordering::Equal))?;
+        let said = [
+            ("sm_busy", "its multiprocessors were busy"),
+            ("sm_occupancy", "of their warps were resident"),
+            ("tensor_busy", "its tensor cores were busy"),
+            ("memory_bandwidth", "of the memory's bandwidth was used"),
+        ];
+        let names = said.map(|it| format!("gpu {gpu}/{}", it.0));
+        let parts: Vec<String> = names
+            .iter()
+            .zip(said)
+            .filter_map(|(name, (_, what))| {
+                let share = percent(self.mean(name)?);
+                Some(match what.strip_prefix("of ") {
+                    Some(_) => format!("{share} {what}"),
+                    None => format!("{what} {share} of the time"),
+                })
+            })
+            .collect();
+        let text = format!("by the own counters of GPU {gpu}, {}", parts.join(", "));
+        Some(self.evidence(text, &names.each_ref().map(String::as_str)))
+    }
+
     /// How storage was used and waited for; absent where it was not sampled.
     pub fn of_storage(&self) -> Option<Evidence> {
         let disks = self.mean("disk/read")?;
@@ -79,6 +124,11 @@ impl<'t> Samples<'t> {
         }
         if let Some(waited) = self.pressure("io") {
             text += &format!("; something waited for storage {} of the time", percent(waited));
+        }
+        let places: Vec<String> =
+            self.read_from().iter().take(2).map(|(at, kind)| format!("{at} ({kind})")).collect();
+        if !places.is_empty() {
+            text += &format!("; files are read from {}", places.join(" and "));
         }
         Some(self.evidence(text, &["disk/read", "process/read", "pressure/io", "pressure/own/io"]))
     }
@@ -92,6 +142,30 @@ impl<'t> Samples<'t> {
         }
         Some(self.evidence(text, &["cpu/all", "cpu/process"]))
     }
+}
+
+/// A machine has at most so many.
+const MOST_GPUS: usize = 16;
+
+/// File systems that reach over a network, or may: those in user space mostly stand for a bucket.
+fn is_afar(file_system: &str) -> bool {
+    const AFAR: [&str; 14] = [
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "nfs",
+        "nfs4",
+        "orangefs",
+        "smb3",
+        "virtiofs",
+        "wekafs",
+    ];
+    AFAR.contains(&file_system) || file_system == "fuse" || file_system.starts_with("fuse.")
 }
 
 #[cfg(test)]
@@ -123,9 +197,41 @@ mod tests {
     }
 
     #[test]
+    fn files_are_said_to_lie_where_they_do() {
+        let beside = Beside::cpu().counter("disk/read", &[0.0; 8]).said("files on /data", "nfs4");
+        let tables = beside.said("files on /", "overlay").tables();
+        let samples = Samples::of(&tables).unwrap();
+        let text = samples.of_storage().unwrap().text;
+        assert!(text.ends_with("files are read from /data (nfs4) and / (overlay)"), "{text}");
+        assert_eq!(samples.read_from_afar(), Some(("/data", "nfs4")));
+        let near = Beside::cpu().said("files on /", "ext4").tables();
+        assert_eq!(Samples::of(&near).unwrap().read_from_afar(), None);
+        let bucket = Beside::cpu().said("files on /b", "fuse.gcsfuse").tables();
+        assert!(Samples::of(&bucket).unwrap().read_from_afar().is_some());
+    }
+
+    #[test]
+    fn the_busiest_gpu_says_what_it_counts() {
+        let tables = Beside::gpu()
+            .counter("gpu 0/sm_busy", &[0.2; 8])
+            .counter("gpu 1/sm_busy", &[0.9; 8])
+            .counter("gpu 1/sm_occupancy", &[0.4; 8])
+            .counter("gpu 1/tensor_busy", &[0.0; 8])
+            .tables();
+        let found = Samples::of(&tables).unwrap().of_gpus().unwrap();
+        assert_eq!(
+            found.text,
+            "by the own counters of GPU 1, its multiprocessors were busy 90 % of the time, 40 % of \
+             their warps were resident, its tensor cores were busy 0.0 % of the time"
+        );
+        assert_eq!((found.table, found.rows.len()), (Some("hardware"), 3));
+    }
+
+    #[test]
     fn what_was_not_sampled_is_not_said() {
         let tables = Beside::cpu().tables();
         let samples = Samples::of(&tables).unwrap();
+        assert_eq!((samples.of_gpus(), samples.read_from_afar()), (None, None));
         assert_eq!((samples.of_storage(), samples.of_cores()), (None, None));
         assert_eq!(samples.pressure("io"), None);
     }

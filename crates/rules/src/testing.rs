@@ -40,7 +40,7 @@ pub fn missing(rule: &dyn Rule, picture: &str) -> String {
 pub struct Beside {
     on_gpu: bool,
     /// Of the host.
-    facts: Vec<(String, f64)>,
+    facts: Vec<(String, FactValue)>,
     counters: Vec<(String, Vec<f64>)>,
     every_ps: i64,
 }
@@ -50,7 +50,7 @@ const STEP_PS: i64 = 1_000_000_000;
 impl Beside {
     /// Steps that compute on the host.
     pub fn cpu() -> Beside {
-        let facts = vec![("cpu_count".to_owned(), 2.0)];
+        let facts = vec![("cpu_count".to_owned(), FactValue::Float(2.0))];
         Beside { on_gpu: false, facts, counters: Vec::new(), every_ps: STEP_PS / 2 }
     }
 
@@ -67,7 +67,13 @@ impl Beside {
 
     #[must_use]
     pub fn fact(mut self, key: &str, value: f64) -> Beside {
-        self.facts.push((key.to_owned(), value));
+        self.facts.push((key.to_owned(), FactValue::Float(value)));
+        self
+    }
+
+    #[must_use]
+    pub fn said(mut self, key: &str, text: &str) -> Beside {
+        self.facts.push((key.to_owned(), FactValue::Text(text.to_owned())));
         self
     }
 
@@ -81,7 +87,7 @@ impl Beside {
         let mut out = TraceBuilder::new();
         let host = out.track(None, TrackKind::Host, "drawn");
         for (key, value) in &self.facts {
-            out.fact(host, key, FactValue::Float(*value));
+            out.fact(host, key, value.clone());
         }
         let process = out.track(Some(host), TrackKind::Process, "host");
         let thread = out.track(Some(process), TrackKind::Thread, "python");

@@ -7,6 +7,7 @@
 //! | `cores`, `memory_bytes`, … | facts of the host                       |
 //! | `gpus`                     | facts of the host, as `gpu 0/name`      |
 //! | `missing`                  | facts of the host, as `missing cpu/clock` |
+//! | `files`, between rows      | facts of the host, as `files on /data`  |
 //!
 //! The file is described in `docs/run-folder.md`. Samples say nothing about when the profiler was
 //! on: they go on for as long as the run does, and leave the trace's window alone.
@@ -25,6 +26,8 @@ const READER: &str = "hardware";
 const LONGEST_NAME: usize = 256;
 /// A machine has some columns for each core and GPU; a damaged file could name any number.
 const MOST_COLUMNS: usize = 20_000;
+/// A program reads from some; a damaged file could name any number.
+const MOST_MOUNTS: usize = 100;
 
 impl Source for Hardware {
     fn name(&self) -> &'static str {
@@ -49,10 +52,15 @@ impl Source for Hardware {
             .collect();
         let mut clock = Clock::new(out);
         let mut row = Vec::with_capacity(columns.len());
+        let mut read_from = None;
         // Behind the last line's end is nothing; anything else there was cut off.
         let mut lines = lines.peekable();
         while let Some(line) = lines.next() {
             if line.trim_ascii().is_empty() {
+                continue;
+            }
+            if let Some(files) = files(line) {
+                read_from = Some(files);
                 continue;
             }
             let Some(unix_ns) = parse(line, columns.len(), &mut row) else {
@@ -68,8 +76,23 @@ impl Source for Hardware {
                 }
             }
         }
+        // What was said last is of all that was read.
+        for (at, file_system) in read_from.into_iter().flatten() {
+            out.fact(host, &format!("files on {at}"), FactValue::Text(file_system));
+        }
         Ok(())
     }
+}
+
+/// Where files were read from, and what file system that is: most files first.
+fn files(line: &[u8]) -> Option<Vec<(String, String)>> {
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return None;
+    }
+    let said: Value = serde_json::from_slice(line).ok()?;
+    let short = |it: &Value| Some(it.as_str()?.chars().take(LONGEST_NAME).collect());
+    let one = |it: &Value| Some((short(&it["at"])?, short(&it["file_system"])?));
+    Some(said["files"].as_array()?.iter().take(MOST_MOUNTS).filter_map(one).collect())
 }
 
 /// Whether a file begins with an object that says it is `what` of ours.
@@ -296,6 +319,26 @@ mod tests {
         assert_eq!(trace.fact(host, "gpu 0/max_sm_clock_mhz"), Some(&FactValue::Int(1590)));
         let why = FactValue::Text("no clocks".to_owned());
         assert_eq!(trace.fact(host, "missing cpu/clock"), Some(&why));
+    }
+
+    #[test]
+    fn where_files_lie_is_said_between_rows() {
+        let trace = alone(
+            "[1,1,1]\n{\"files\": [{\"at\": \"/\", \"file_system\": \"ext4\", \"files\": 1}]}\n[2,1,1]\n\
+             {\"files\": [{\"at\": \"/data\", \"file_system\": \"nfs4\"}, {\"at\": 5}, \
+             {\"at\": \"/\", \"file_system\": \"ext4\"}]}\n",
+        );
+        let facts: Vec<(&str, String)> = trace
+            .facts
+            .iter()
+            .filter(|it| it.key.starts_with("files on"))
+            .map(|it| (it.key.as_str(), it.value.to_string()))
+            .collect();
+        let text = |it: &str| it.to_owned();
+        assert_eq!(facts, [("files on /data", text("nfs4")), ("files on /", text("ext4"))]);
+        assert_eq!((trace.notes.len(), trace.counters.len()), (0, 4));
+        let torn = alone("[1,1,1]\n{\"files\": [{\"at\"\n[2,1,1]\n{\"other\": 1}\n");
+        assert_eq!((torn.notes[0].kind, torn.notes[0].count), (NoteKind::Malformed, 2));
     }
 
     /// A profile of a host, that began at a time.

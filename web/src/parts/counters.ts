@@ -50,10 +50,10 @@ export function unitOf(counter: string): Unit {
   if (counter.startsWith("memory/")) return BYTES;
   if (counter.startsWith("gpu ")) {
     if (what === "memory") return BYTES;
-    if (what === "busy" || what === "memory_busy") return SHARE;
+    if (/busy$|^sm_occupancy$|^memory_bandwidth$/.test(what ?? "")) return SHARE;
     if (what === "power") return of("W");
     if (what === "temperature") return of("°C");
-    if (what?.startsWith("pcie")) return RATE;
+    if (/^(pcie|nvlink)_/.test(what ?? "")) return RATE;
   }
   return PLAIN;
 }
@@ -86,11 +86,13 @@ const GROUPS: [string, string[]][] = [
 
 const OF_GPU: [string, string[]][] = [
   ["busy", ["busy", "memory_busy"]],
+  ["by its own counters", ["sm_busy", "sm_occupancy", "tensor_busy", "memory_bandwidth"]],
   ["memory", ["memory"]],
   ["clocks", ["sm_clock", "memory_clock"]],
   ["power", ["power"]],
   ["temperature", ["temperature"]],
   ["PCIe", ["pcie_in", "pcie_out"]],
+  ["NVLink", ["nvlink_in", "nvlink_out"]],
   ["reasons for a lower clock", ["throttled"]],
 ];
 

@@ -76,6 +76,8 @@ describe("samples", () => {
     expect(unitOf("disk/read").text(1_500_000)).toBe("1.500 MB/s");
     expect(unitOf("gpu 3/memory").name).toBe("bytes");
     expect(unitOf("gpu 3/sm_clock").name).toBe("MHz");
+    expect(unitOf("gpu 3/tensor_busy").name).toBe("share");
+    expect(unitOf("gpu 3/nvlink_in").text(1_500_000)).toBe("1.500 MB/s");
     expect(shortName("pressure/own/io")).toBe("io");
   });
 });

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! thread "strobe-gpu":  load drivers, list GPUs ─▶ read all, each tick ──┐
-//! thread "strobe-pcie": what takes 20 ms a call, once a second ──────────┴─▶ boards ─▶ rows
+//! others: what takes 20 ms a call, and what is counted between two looks ┴─▶ boards ─▶ rows
 //! ```
 //!
 //! Nobody waits for these threads when sampling ends: one that hangs in a driver ends with the
@@ -116,6 +116,8 @@ pub struct Gpus(Receiver<Found>);
 
 /// Each of two calls for every GPU takes 20 ms and is of a mean over as much.
 const PCIE_EVERY: Duration = Duration::from_millis(900);
+/// Counters that moved for a shorter time say little.
+const COUNTED_EVERY: Duration = Duration::from_millis(200);
 
 impl Gpus {
     pub fn start(machine: &Machine, shared: &Arc<Shared>) -> Gpus {
@@ -142,11 +144,18 @@ impl Gpus {
             }
             found.boards.push(board.clone());
             std::thread::scope(|threads| {
-                if let Some(mut pcie) = nvidia.as_ref().and_then(nvidia::Devices::pcie) {
-                    let board = Board::new(pcie.columns());
+                let mut apart: Vec<(Box<dyn Driver + Send>, Duration)> = Vec::new();
+                if let Some(it) = nvidia.as_ref().and_then(nvidia::Devices::pcie) {
+                    apart.push((Box::new(it), PCIE_EVERY));
+                }
+                if let Some(it) = nvidia.as_ref().and_then(nvidia::Devices::counting) {
+                    apart.push((Box::new(it), COUNTED_EVERY));
+                }
+                for (mut driver, every) in apart {
+                    let board = Board::new(driver.columns());
                     found.boards.push(board.clone());
                     let shared = shared.clone();
-                    threads.spawn(move || board.fill(&mut pcie, PCIE_EVERY, &shared));
+                    threads.spawn(move || board.fill(&mut *driver, every, &shared));
                 }
                 let _ = say.send(found);
                 let mut all = Vec::new();

@@ -1,7 +1,9 @@
 //! NVIDIA's GPUs, by the management library (NVML) that comes with the driver, loaded at run time.
 
 use nvml_wrapper::enum_wrappers::device::{Clock, PcieUtilCounter, TemperatureSensor};
+use nvml_wrapper::enums::gpm::GpmMetricId;
 use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::gpm::{GpmSample, gpm_metrics_get};
 use nvml_wrapper::{Device, Nvml};
 
 use super::gpu::{Driver, Found, Gpu};
@@ -78,6 +80,17 @@ const PCIE: [Field; 2] = [
     },
 ];
 
+/// What a GPU counts of its own work (GPM), and what one of theirs is in our units: they say
+/// percent, and MiB a second.
+const COUNTED: [(&str, GpmMetricId, f64); 6] = [
+    ("sm_busy", GpmMetricId::SmUtil, 0.01),
+    ("sm_occupancy", GpmMetricId::SmOccupancy, 0.01),
+    ("tensor_busy", GpmMetricId::AnyTensorUtil, 0.01),
+    ("memory_bandwidth", GpmMetricId::DramBwUtil, 0.01),
+    ("nvlink_in", GpmMetricId::NvlinkTotalRxPerSec, 1_048_576.0),
+    ("nvlink_out", GpmMetricId::NvlinkTotalTxPerSec, 1_048_576.0),
+];
+
 /// The GPUs, and what each of them answers.
 pub struct Devices<'nvml> {
     asked: Vec<Asked<'nvml>>,
@@ -91,6 +104,7 @@ struct Asked<'nvml> {
     shares: bool,
     fields: Vec<Field>,
     pcie: Vec<Field>,
+    counts: bool,
 }
 
 /// Lists the GPUs and asks each for everything once.
@@ -131,6 +145,18 @@ pub fn open<'nvml>(nvml: &'nvml Nvml, found: &mut Found) -> Option<Devices<'nvml
         };
         let fields = FIELDS.into_iter().filter(&mut answered).collect();
         let pcie = PCIE.into_iter().filter(&mut answered).collect();
+        let counts = match device.gpm_support() {
+            Ok(true) => true,
+            Ok(false) => {
+                let why = "GPUs count it from Hopper on".to_owned();
+                found.missing.push(Missing::new(format!("gpu {number}/sm_busy and the like"), why));
+                false
+            }
+            Err(error) => {
+                lacks("sm_busy and the like", &error);
+                false
+            }
+        };
         let watts = |it: u32| f64::from(it) / 1e3;
         found.gpus.push(Gpu {
             name: device.name().unwrap_or_else(|_| "NVIDIA GPU".to_owned()),
@@ -142,12 +168,26 @@ pub fn open<'nvml>(nvml: &'nvml Nvml, found: &mut Found) -> Option<Devices<'nvml
                 .ok()
                 .map(|it| watts(it.max_limit)),
         });
-        asked.push(Asked { number, index, device, shares: shares.is_ok(), fields, pcie });
+        asked.push(Asked { number, index, device, shares: shares.is_ok(), fields, pcie, counts });
     }
     (!asked.is_empty()).then_some(Devices { asked, nvml })
 }
 
 impl<'nvml> Devices<'nvml> {
+    /// The same GPUs, asked for what they count of their work.
+    pub fn counting(&self) -> Option<Counting<'nvml>> {
+        let counting: Vec<_> = self
+            .asked
+            .iter()
+            .filter(|it| it.counts)
+            .filter_map(|it| {
+                let device = self.nvml.device_by_index(it.index).ok()?;
+                Some(OneCounts { number: it.number, device, last: None })
+            })
+            .collect();
+        (!counting.is_empty()).then_some(Counting { counting, nvml: self.nvml })
+    }
+
     /// The same GPUs, asked for what takes long.
     pub fn pcie(&self) -> Option<Pcie<'nvml>> {
         let asked: Vec<_> = self
@@ -212,6 +252,42 @@ impl Driver for Pcie<'_> {
             .flat_map(|(_, device, fields)| fields.iter().map(move |it| (it.ask)(device).ok()));
         for (out, value) in out.iter_mut().zip(fields) {
             *out = value;
+        }
+    }
+}
+
+/// What GPUs count of their work: how far the counters moved between two looks.
+pub struct Counting<'nvml> {
+    counting: Vec<OneCounts<'nvml>>,
+    nvml: &'nvml Nvml,
+}
+
+struct OneCounts<'nvml> {
+    number: usize,
+    device: Device<'nvml>,
+    last: Option<GpmSample<'nvml>>,
+}
+
+impl Driver for Counting<'_> {
+    fn columns(&self) -> Vec<String> {
+        let of = |it: &OneCounts<'_>| COUNTED.map(|field| format!("gpu {}/{}", it.number, field.0));
+        self.counting.iter().flat_map(of).collect()
+    }
+
+    fn read(&mut self, out: &mut [Option<f64>]) {
+        for (one, out) in self.counting.iter_mut().zip(out.chunks_mut(COUNTED.len())) {
+            let now = one.device.gpm_sample().ok();
+            let ids = COUNTED.map(|it| it.1);
+            let between = match (&one.last, &now) {
+                (Some(last), Some(now)) => gpm_metrics_get(self.nvml, last, now, &ids).ok(),
+                _ => None,
+            };
+            let mut said = between.into_iter().flatten();
+            for (out, (_, _, unit)) in out.iter_mut().zip(COUNTED) {
+                let value = said.next().and_then(|it| it.ok()).map(|it| it.value * unit);
+                *out = value.filter(|it| it.is_finite() && *it >= 0.0);
+            }
+            one.last = now;
         }
     }
 }

@@ -14,7 +14,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::cpu::OF_TICKS;
+use super::files::Files;
 use super::text::{Buffer, Growth, Kept, number, number_of, reason, words};
 use super::waiting::Waiting;
 use super::{BUDGET, Machine, Missing, Moment, Opened, Reader, Rhythm, thread_time};
@@ -56,6 +59,7 @@ struct Tree {
     growths: Growths,
     /// Or why it is not known.
     waiting: Result<Waiting, String>,
+    files: Files,
 }
 
 #[derive(Default)]
@@ -191,6 +195,7 @@ impl Tree {
             page_bytes: rustix::param::page_size() as f64,
             growths: Growths::default(),
             waiting,
+            files: Files::new(),
             proc,
         };
         tree.adopt(root_pid);
@@ -310,9 +315,15 @@ impl Reader for Tree {
         self.spent_apart
     }
 
+    fn said(&mut self) -> Option<Value> {
+        self.files.said()
+    }
+
     fn read(&mut self, now: Moment, out: &mut [Option<f64>]) -> bool {
         self.spent_apart = Duration::ZERO;
         self.find_new(now);
+        let pids = self.processes.iter().map(|it| it.pid);
+        self.spent_apart += self.files.look(now, &self.proc, pids, &mut self.buffer);
         let sums = self.sums();
         let n = self.processes.len();
         let alive = |value: f64| (n > 0).then_some(value);

@@ -27,8 +27,13 @@ impl Rows {
     }
 
     pub fn header(&mut self, header: &Value) {
-        let _ = writeln!(self.held, "{header}");
+        self.say(header);
         self.flush();
+    }
+
+    /// A line of its own.
+    pub fn say(&mut self, what: &Value) {
+        let _ = writeln!(self.held, "{what}");
     }
 
     /// What is not fresh is null: it was said before.

@@ -50,6 +50,10 @@ impl Lines for Machine {
 impl Machine {
     fn header(&mut self, line: &[u8]) -> bool {
         let Ok(header) = serde_json::from_slice::<Value>(line) else { return false };
+        // Said between rows: which file systems are read.
+        if header.get("files").is_some() {
+            return true;
+        }
         let Some(columns) = header["columns"].as_array() else { return false };
         self.columns = columns
             .iter()

@@ -189,3 +189,70 @@ pub extern "C" fn nvmlDeviceGetPcieThroughput(device: Device, kind: c_int, to: *
     std::thread::sleep(std::time::Duration::from_millis(20));
     small(device, if kind == 1 { "pcie_in_kb" } else { "pcie_out_kb" }, to)
 }
+
+#[repr(C)]
+pub struct GpmSupport {
+    version: c_uint,
+    is_supported: c_uint,
+}
+
+#[cfg(not(old_driver))]
+#[unsafe(no_mangle)]
+pub extern "C" fn nvmlGpmQueryDeviceSupport(device: Device, to: *mut GpmSupport) -> c_int {
+    // SAFETY: the caller's struct says which version it is.
+    let version = unsafe { (*to).version };
+    let is_supported = c_uint::from(script(&of(device, "gpm_2")).is_some());
+    answer(to, Ok(GpmSupport { version, is_supported }))
+}
+
+/// A sample is the GPU it was taken of; none before it was.
+type Sample = *mut usize;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvmlGpmSampleAlloc(to: *mut Sample) -> c_int {
+    answer(to, Ok(Box::into_raw(Box::new(0))))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvmlGpmSampleFree(sample: Sample) -> c_int {
+    // SAFETY: made above, freed once.
+    drop(unsafe { Box::from_raw(sample) });
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvmlGpmSampleGet(device: Device, sample: Sample) -> c_int {
+    answer(sample, text(&of(device, "name")).map(|_| device as usize))
+}
+
+#[repr(C)]
+pub struct GpmMetric {
+    id: c_uint,
+    result: c_int,
+    value: f64,
+    names: [*mut c_char; 3],
+}
+
+#[repr(C)]
+pub struct GpmMetrics {
+    version: c_uint,
+    count: c_uint,
+    samples: [Sample; 2],
+    metrics: [GpmMetric; 210],
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn nvmlGpmMetricsGet(to: *mut GpmMetrics) -> c_int {
+    // SAFETY: the caller's struct, and two samples made above.
+    let (asked, devices) = unsafe { (&mut *to, (*to).samples.map(|it| *it)) };
+    if devices[0] == 0 || devices[0] != devices[1] {
+        return 2;
+    }
+    for metric in &mut asked.metrics[..asked.count as usize] {
+        match number(&of(devices[0] as Device, &format!("gpm_{}", metric.id))) {
+            Ok(value) => (metric.result, metric.value) = (SUCCESS, value as f64),
+            Err(code) => metric.result = code,
+        }
+    }
+    SUCCESS
+}
