@@ -23,15 +23,14 @@ pub struct Instruction {
 pub fn instruction(trace: &Trace, event: EventId) -> Option<Instruction> {
     let detail = trace.detail(event);
     let op = trace.text(detail.hlo_op?);
-    let protos = trace.blobs.iter().filter(|it| it.kind == "hlo_proto");
-    let mut of_module = protos.filter(|it| {
-        let (name, id) = name_and_id(&it.name);
+    let mut of_module = trace.programs().filter(|it| {
+        let (name, id) = name_and_id(it.0);
         match (detail.program_id, id) {
             (Some(program), Some(id)) => program == id,
             _ => detail.hlo_module.is_some_and(|it| trace.text(it) == name),
         }
     });
-    of_module.find_map(|it| find(trace.args.bytes(it)?, op))
+    of_module.find_map(|it| find(it.1, op))
 }
 
 /// A program's name and number, of `jit_train_step(10)`.

@@ -48,12 +48,9 @@ table! {
 impl Analysis for ProgramMemory {
     fn run(tables: &Tables) -> Vec<ProgramMemory> {
         let trace = tables.trace();
-        let mut rows: Vec<ProgramMemory> = trace
-            .blobs
-            .par_iter()
-            .filter(|it| it.kind == "hlo_proto")
-            .filter_map(|it| program(&it.name, trace.args.bytes(it)?))
-            .collect();
+        let programs: Vec<(&str, &[u8])> = trace.programs().collect();
+        let mut rows: Vec<ProgramMemory> =
+            programs.par_iter().filter_map(|(name, bytes)| program(name, bytes)).collect();
         let ran = Ran::of(trace);
         for row in &mut rows {
             row.ran = ran.has(&row.program);

@@ -147,7 +147,26 @@ fn of_host(tables: &Tables, host: TrackId, spread: &StepSpread) -> Vec<StepOutli
             rows[at].period = period;
         }
     }
+    if let Some((period, long)) = regular(&rows) {
+        for at in long {
+            rows[at].period = Some(period);
+        }
+    }
     rows
+}
+
+/// The longest, where they come regularly: they have one cause, whichever of its ops took longest
+/// in each, and shorter ones between them have another.
+fn regular(rows: &[StepOutlier]) -> Option<(i64, Vec<usize>)> {
+    let mut longest: Vec<i64> = rows.iter().map(|it| it.excess_ps).collect();
+    longest.sort_unstable_by_key(|&it| std::cmp::Reverse(it));
+    // As long as three of them at least, not as one that may have been hit by something else.
+    let third = *longest.get(2)?;
+    let mut long: Vec<usize> = (0..rows.len()).filter(|&it| rows[it].excess_ps >= third / 3).collect();
+    let category = rows[*long.iter().max_by_key(|&&it| rows[it].excess_ps)?].category;
+    long.retain(|&it| rows[it].category == category);
+    let steps: Vec<i64> = long.iter().map(|&it| rows[it].step).collect();
+    Some((period(&steps)?, long))
 }
 
 /// Steps by category, over all devices of a host.
@@ -390,6 +409,21 @@ mod tests {
         (all[2], all[6], all[10]) = (heavy, heavy, heavy);
         let row = |step| (step, "compute", 154, Some("MatMul"), Some(1.0), Some(4));
         check(&steps(&all), &[row(2), row(6), row(10)]);
+    }
+
+    #[test]
+    fn a_rhythm_shows_whichever_op_was_longest_and_whoever_was_hit_between() {
+        let heavy = |a: i64, r: i64| {
+            [("a/MatMul:MatMul", a), ("b/MatMul:MatMul", 10), ("c/MatMul:MatMul", 10), ("r/Relu:Relu", r)]
+        };
+        let (by_math, by_relu, hit) = (heavy(160, 20), heavy(30, 140), heavy(40, 10));
+        let mut all = [USUAL; 14];
+        (all[2], all[6], all[10], all[11]) = (&by_math, &by_relu, &by_math, &hit);
+        let tables = Tables::new(Arc::new(draw(&steps(&all))));
+        let rows = tables.get::<StepOutlier>();
+        let found: Vec<_> = rows.iter().map(|it| (it.step, it.name.as_deref(), it.period)).collect();
+        let (math, relu) = (Some("MatMul"), Some("Relu"));
+        assert_eq!(found, [(2, math, Some(4)), (6, relu, Some(4)), (10, math, Some(4)), (11, math, None)]);
     }
 
     #[test]

@@ -167,7 +167,7 @@ fn subtracted(steps: &[&StepTime]) -> Vec<WhatIf> {
 fn hold_to_pipeline(rows: &mut [WhatIf], pipeline: &Pipeline) {
     for row in rows.iter_mut().filter(|it| it.change != "without input") {
         let taken = row.step_ps - row.new_step_ps;
-        let faster = Pipeline { rest_ps: pipeline.rest_ps - taken, ..pipeline.copy() }.predict();
+        let faster = pipeline.with_rest(pipeline.rest_ps - taken).predict();
         if faster > row.new_step_ps && !pipeline.stages.is_empty() {
             row.new_step_ps = faster.min(row.step_ps);
             row.worst_ps = row.new_step_ps;

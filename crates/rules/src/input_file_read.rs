@@ -29,14 +29,10 @@ impl Rule for InputFileRead {
         blamed(tables, |it| matches!(it, Cause::FileRead(_)), |input, stage| {
         let title = format!("reading limits the input: {} takes {} a step", named(stage), trace::Dur(stage.work_ps));
         let change = format!("parallel {}", stage.path);
-        // Read side by side at least; at best there is hardly anything left to read or unpack.
+        // Read side by side; at best there is hardly anything left to read or unpack.
         let gone = Gain::of_change(tables, &format!("without {}", stage.path));
         let finding = input.finding(tables, title, &change);
-        let gain = finding.gain.zip(gone).map(|(shared, gone)| Gain {
-            low: shared.low,
-            speedup: (shared.speedup * gone.speedup).sqrt(),
-            high: shared.high.max(gone.high),
-        });
+        let gain = finding.gain.map(|it| Gain { high: gone.map_or(it.high, |gone| it.high.max(gone.high)), ..it });
         let samples = Samples::of(tables);
         let storage = samples.as_ref().and_then(Samples::of_storage);
         let finding = storage.into_iter().fold(finding, Finding::evidence);

@@ -46,7 +46,7 @@ impl Rule for PythonOverhead {
             let new = facts.step.0 - cost.0;
             let part = match facts.on_device {
                 true => Gain::of_times(old, new),
-                false => Gain::on_host(old, [new; 3]),
+                false => Gain::after_python(old, new),
             };
             // The pipeline or the device may hold the step longer than Python's going suggests.
             Gain {

@@ -50,25 +50,29 @@ impl SlowSteps {
         let all = tables.get::<StepOutlier>();
         let own: Vec<(usize, &StepOutlier)> =
             all.iter().enumerate().filter(|it| it.1.host == spread.host).collect();
-        let mut groups: Vec<(&'static str, Option<&str>, i64)> = Vec::new();
+        // What comes regularly has one cause, whichever op of it took longest each time.
+        let cause = |it: &StepOutlier| match it.period {
+            Some(period) => (it.category, Some(period), None),
+            None => (it.category, None, it.name.clone()),
+        };
+        let mut groups: Vec<(_, i64)> = Vec::new();
         for (_, row) in &own {
-            let name = row.name.as_deref();
-            match groups.iter_mut().find(|it| it.0 == row.category && it.1 == name) {
-                Some(group) => group.2 = group.2.saturating_add(row.excess_ps),
-                None => groups.push((row.category, name, row.excess_ps)),
+            match groups.iter_mut().find(|it| it.0 == cause(row)) {
+                Some(group) => group.1 = group.1.saturating_add(row.excess_ps),
+                None => groups.push((cause(row), row.excess_ps)),
             }
         }
-        let &(category, name, excess) = groups.iter().max_by_key(|it| it.2)?;
-        let rows: Vec<(usize, &StepOutlier)> = own
-            .iter()
-            .copied()
-            .filter(|it| it.1.category == category && it.1.name.as_deref() == name)
-            .collect();
+        let (meant, excess) = groups.into_iter().max_by_key(|it| it.1)?;
+        let category = meant.0;
+        let rows: Vec<(usize, &StepOutlier)> =
+            own.iter().copied().filter(|it| cause(it.1) == meant).collect();
+        let name = rows.iter().max_by_key(|it| it.1.excess_ps)?.1.name.as_deref();
         let excess_of = |rows: &[(usize, &StepOutlier)]| {
             rows.iter().fold(0_i64, |sum, it| sum.saturating_add(it.1.excess_ps))
         };
-        // Those that chance hit are not of the cause, unless nothing else is left.
-        let meant: Vec<_> = rows.iter().copied().filter(|it| !it.1.is_perhaps_chance()).collect();
+        // Those that chance hit are not of the cause, unless nothing else is left; chance has no rhythm.
+        let is_meant = |it: &StepOutlier| it.period.is_some() || !it.is_perhaps_chance();
+        let meant: Vec<_> = rows.iter().copied().filter(|it| is_meant(it.1)).collect();
         let by_chance = excess_of(&meant).saturating_mul(2) < excess;
         let rows = if by_chance { rows } else { meant };
         let excess = excess_of(&rows);
@@ -259,15 +263,13 @@ pub fn is_forward_only(tables: &Tables) -> bool {
         return false;
     }
     // Compiled programs keep the names of what they were made of, as `transpose(jvp(f))/dot`.
-    let trace = tables.trace();
-    let programs = trace.blobs.iter().filter(|it| it.kind == "hlo_proto");
     let takes_gradients = |program: &[u8]| {
         let head = &program[..program.len().min(MOST_SEARCHED)];
         [&b"transpose(jvp"[..], b"gradient_tape", b"gradients/"]
             .iter()
             .any(|word| head.windows(word.len()).any(|it| it == *word))
     };
-    if programs.filter_map(|it| trace.args.bytes(it)).take(64).any(takes_gradients) {
+    if tables.trace().programs().take(64).any(|it| takes_gradients(it.1)) {
         return false;
     }
     if ops.iter().any(|it| it.family == "tensorflow") {

@@ -458,7 +458,7 @@ fn make_tracks(
         }
         for (name, range) in &meta.programs {
             out.blob(Blob {
-                kind: "hlo_proto",
+                kind: Blob::PROGRAM,
                 name: name.clone(),
                 source,
                 bytes: range.start as u64..range.end as u64,

@@ -370,6 +370,11 @@ pub struct Blob {
     pub bytes: Range<u64>,
 }
 
+impl Blob {
+    /// The kind of a compiled program: XLA's `HloProto`.
+    pub const PROGRAM: &str = "hlo_proto";
+}
+
 /// Event → where its arguments lie in the source's bytes; decoded when somebody asks.
 #[derive(Default)]
 pub struct Args {
@@ -510,6 +515,12 @@ impl Trace {
 
     pub fn track_ids(&self) -> impl Iterator<Item = TrackId> + use<> {
         (0..self.tracks.len() as u32).map(TrackId)
+    }
+
+    /// Compiled programs that the profile holds: name, and bytes.
+    pub fn programs(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let programs = self.blobs.iter().filter(|it| it.kind == Blob::PROGRAM);
+        programs.filter_map(|it| Some((it.name.as_str(), self.args.bytes(it)?)))
     }
 
     pub fn tracks_of(&self, kind: TrackKind) -> impl Iterator<Item = TrackId> + '_ {

@@ -16,7 +16,7 @@ declare module "vitest" {
 const root = resolve(import.meta.dirname, "../../..");
 
 export default async function setup(project: TestProject): Promise<() => void> {
-  const strobe = process.env["STROBE"] ?? resolve(root, "target/debug/strobe");
+  const strobe = process.env["STROBE"] || resolve(root, "target/debug/strobe");
   if (!existsSync(strobe)) throw new Error(`there is no ${strobe}; cargo build makes it`);
   const child = spawn(
     strobe,

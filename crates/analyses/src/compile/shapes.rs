@@ -20,12 +20,10 @@ pub struct Program {
 /// The programs in the profile, in the order they were compiled.
 pub fn programs(trace: &Trace) -> Vec<Program> {
     let mut all: Vec<Program> = trace
-        .blobs
-        .iter()
-        .filter(|it| it.kind == "hlo_proto")
-        .filter_map(|blob| {
-            let (module, id) = hlo::name_and_id(&blob.name);
-            let arguments = arguments(trace.args.bytes(blob)?)?;
+        .programs()
+        .filter_map(|(name, bytes)| {
+            let (module, id) = hlo::name_and_id(name);
+            let arguments = arguments(bytes)?;
             Some(Program { module: module.to_owned(), id: id?, arguments })
         })
         .collect();

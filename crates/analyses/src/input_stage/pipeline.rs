@@ -26,10 +26,15 @@ pub struct Pipeline {
     pub step_ps: i64,
     /// The mean step without waiting for input.
     pub rest_ps: i64,
-    /// Of that, computing, which wants cores too.
+    /// Of that, computing, which may want all cores.
     pub compute_ps: i64,
+    /// Of that, all in which the host does something, which takes one core at least.
+    pub busy_ps: i64,
     /// Cores that the pipeline may use, where it says so.
     pub cores: Option<i64>,
+    /// Of the time that threads were at work, the part in which they had a core: where more want
+    /// one than there are, they wait for it in the middle of their work.
+    pub with_core: f64,
     /// Time of a step in which Python made input, on any thread.
     pub python_ps: i64,
 }
@@ -192,9 +197,9 @@ impl Pipeline {
         (self.rest_ps + self.consumer_ps()).max(slowest).max(self.shared_ps())
     }
 
-    /// The mean step after a change from `before`, where background work slows the rest of the
-    /// step by a part of the cores it takes: `contention` is 1 where the rest could use all cores
-    /// itself, 0 where it has one to itself.
+    /// The mean step after a change from `before`, where background work slows the computing by a
+    /// part of the cores it takes: `contention` is 1 where computing could use all cores itself, 0
+    /// where it has one to itself. What the driving thread does alone keeps its core.
     pub fn predict_from(&self, before: &Pipeline, contention: f64) -> i64 {
         let Some(cores) = self.cores.filter(|_| self.compute_ps > 0) else {
             return self.predict();
@@ -204,12 +209,13 @@ impl Pipeline {
             let background = (work - it.consumer_ps()) as f64;
             contention * (background / (step.max(1) as f64 * cores as f64)).clamp(0.0, 1.0)
         };
-        let alone = self.rest_ps as f64 / (1.0 + taken(before, before.step_ps));
+        let compute = self.compute_ps.min(self.rest_ps);
+        let undisturbed = compute as f64 / (1.0 + taken(before, before.step_ps));
         // The longer the step, the smaller the part of the cores: settles within a few rounds.
         let mut step = self.predict();
         for _ in 0..8 {
-            let rest_ps = (alone * (1.0 + taken(self, step))) as i64;
-            step = Pipeline { rest_ps, ..self.copy() }.predict();
+            let disturbed = (undisturbed * (1.0 + taken(self, step))) as i64;
+            step = self.with_rest(self.rest_ps - compute + disturbed).predict();
         }
         step
     }
@@ -227,7 +233,15 @@ impl Pipeline {
     /// What all work takes with all cores busy all the time.
     fn shared_ps(&self) -> i64 {
         let work: i64 = self.crews.iter().map(|it| it.work_ps).sum();
-        (work + self.compute_ps) / self.cores.unwrap_or(i64::MAX).max(1)
+        let wanted = (work + self.busy_ps) as f64 * self.with_core;
+        (wanted / self.cores.map_or(f64::INFINITY, |it| it.max(1) as f64)) as i64
+    }
+
+    /// With another rest of the step.
+    #[must_use]
+    pub fn with_rest(&self, rest_ps: i64) -> Pipeline {
+        let busy_ps = (self.busy_ps + rest_ps - self.rest_ps).max(0);
+        Pipeline { rest_ps, busy_ps, ..self.copy() }
     }
 
     /// With a buffer before the consumer: a thread of its own does what the consumer did.
@@ -267,12 +281,12 @@ impl Pipeline {
     /// Without the Python in a stage.
     #[must_use]
     pub fn without_python(&self, stage: usize) -> Pipeline {
-        let mut new = self.copy();
         let gone = &self.stages[stage];
         let python = gone.in_python_ps();
         // The driving thread no longer waits for the interpreter lock between its calls.
         let free = (self.rest_ps - self.compute_ps).max(0);
-        new.rest_ps -= (free as f64 * WAITS_FOR_LOCK * busy_share(python, self.step_ps)) as i64;
+        let waited = (free as f64 * WAITS_FOR_LOCK * busy_share(python, self.step_ps)) as i64;
+        let mut new = self.with_rest(self.rest_ps - waited);
         new.crews[gone.works_in].work_ps -= python;
         new.stages[stage].work_ps -= python;
         new
@@ -319,7 +333,13 @@ impl Model for Pipeline {
         pipeline.rest_ps = mean(|it| it.dur_ps - it.input_ps);
         // A device of its own computes without the host's cores.
         let on_host = rows.iter().all(|it| it.device == "cpu");
-        pipeline.compute_ps = if on_host { mean(|it| it.compute_ps) } else { 0 };
+        if on_host {
+            pipeline.compute_ps = mean(|it| it.compute_ps);
+            pipeline.busy_ps = mean(|it| it.dur_ps - it.input_ps - it.idle_ps);
+        }
+        pipeline.with_core = 1.0;
+        let wanted = pipeline.shared_ps().max(1) as f64;
+        pipeline.with_core = (pipeline.step_ps as f64 / wanted).min(1.0);
         pipeline
     }
 }
@@ -737,7 +757,57 @@ pub fn without_indices(stage: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::without_indices;
+    use super::{Crew, CrewOf, Pipeline, Stage, without_indices};
+
+    /// One background thread that needs all of a step on two cores; the step waits for 60 of 100.
+    fn serial() -> Pipeline {
+        Pipeline {
+            n_steps: 1,
+            stages: vec![Stage { path: "Map".to_owned(), work_ps: 100, ..Stage::default() }],
+            crews: vec![Crew { of: CrewOf::Threads(0), work_ps: 100, parallel: 1 }],
+            step_ps: 100,
+            rest_ps: 40,
+            busy_ps: 40,
+            compute_ps: 20,
+            cores: Some(2),
+            with_core: 1.0,
+            ..Pipeline::default()
+        }
+    }
+
+    #[test]
+    fn the_driving_thread_takes_a_core_too() {
+        let pipeline = serial();
+        assert_eq!(pipeline.predict(), 100);
+        assert_eq!(pipeline.with_parallel(0, 2).predict(), 70, "100 and 40 on two cores");
+        // A device that computes leaves the cores to the pipeline.
+        let on_device = Pipeline { busy_ps: 0, compute_ps: 0, ..serial() };
+        assert_eq!(on_device.with_parallel(0, 2).predict(), 50);
+    }
+
+    #[test]
+    fn threads_that_wait_for_a_core_want_less_than_they_seem_to() {
+        let pipeline = Pipeline { with_core: 0.5, ..serial() };
+        assert_eq!(pipeline.with_parallel(0, 2).predict(), 50, "the pool's own time");
+    }
+
+    #[test]
+    fn background_work_slows_computing_and_nothing_else() {
+        let pipeline = serial();
+        let gone = pipeline.without(0);
+        // The thread took half of the cores: computing was 1.5 times as long.
+        assert_eq!(gone.predict_from(&pipeline, 1.0), 40 - 20 + 13);
+        assert_eq!(gone.predict_from(&pipeline, 0.0), 40);
+        let all_python = Pipeline { compute_ps: 0, ..serial() };
+        assert_eq!(all_python.without(0).predict_from(&all_python, 1.0), 40);
+    }
+
+    #[test]
+    fn a_shorter_rest_wants_cores_for_less_time() {
+        let shorter = serial().with_rest(10);
+        assert_eq!((shorter.rest_ps, shorter.busy_ps), (10, 10));
+        assert_eq!(shorter.with_parallel(0, 2).predict(), 55);
+    }
 
     #[test]
     fn many_files_are_one_stage() {
