@@ -52,7 +52,8 @@ struct Mount {
 impl Files {
     pub fn new() -> Files {
         Files {
-            rhythm: Rhythm::new(Duration::from_millis(500), BUDGET / 8.0),
+            // What is read now is mostly read a while later.
+            rhythm: Rhythm::new(Duration::from_secs(2), BUDGET / 16.0),
             mounts: HashMap::new(),
             seen: HashMap::new(),
             said: Vec::new(),
