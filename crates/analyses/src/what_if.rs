@@ -176,9 +176,9 @@ fn hold_to_pipeline(rows: &mut [WhatIf], pipeline: &Pipeline) {
     }
 }
 
-/// How much background work slows the rest of the step, for the part of the cores it takes: at
-/// 1 as much as if the rest wanted all cores, as a compute pool does. Less where the rest is one
-/// thread; more where it also loses its caches and waits to be woken.
+/// How much background work slows computing, for the part of the cores it takes: at 1 as much as
+/// if computing wanted all cores, as a pool does. Less where it is one thread; more where it also
+/// loses its caches and waits to be woken.
 const CONTENTION: [f64; 3] = [0.3, 1.0, 1.6];
 /// Work shared by many threads is seldom shared evenly, and two cores may be one with two names.
 const UNEVEN: f64 = 0.4;

@@ -94,21 +94,17 @@ impl<'t> Samples<'t> {
         let gpu =
             gpu.max_by(|a, b| busiest(a).partial_cmp(&busiest(b)).unwrap_or(Ordering::Equal))?;
         let said = [
-            ("sm_busy", "its multiprocessors were busy"),
-            ("sm_occupancy", "of their warps were resident"),
-            ("tensor_busy", "its tensor cores were busy"),
-            ("memory_bandwidth", "of the memory's bandwidth was used"),
+            ("sm_busy", "its multiprocessors were busy ", " of the time"),
+            ("sm_occupancy", "", " of their warps were resident"),
+            ("tensor_busy", "its tensor cores were busy ", " of the time"),
+            ("memory_bandwidth", "", " of the memory's bandwidth was used"),
         ];
         let names = said.map(|it| format!("gpu {gpu}/{}", it.0));
         let parts: Vec<String> = names
             .iter()
             .zip(said)
-            .filter_map(|(name, (_, what))| {
-                let share = percent(self.mean(name)?);
-                Some(match what.strip_prefix("of ") {
-                    Some(_) => format!("{share} {what}"),
-                    None => format!("{what} {share} of the time"),
-                })
+            .filter_map(|(name, (_, before, behind))| {
+                Some(format!("{before}{}{behind}", percent(self.mean(name)?)))
             })
             .collect();
         let text = format!("by the own counters of GPU {gpu}, {}", parts.join(", "));
