@@ -112,6 +112,22 @@ fn a_profile_without_steps_exits_with_3() {
 }
 
 #[test]
+fn a_profile_that_is_cut_off_says_so_first() {
+    let whole = testdata("synthetic/tiny_ops/plugins/profile/run/host0.xplane.pb");
+    let bytes = std::fs::read(whole).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.xplane.pb");
+    // The first part of one device: no host, no marks of steps.
+    std::fs::write(&path, &bytes[..20_000]).unwrap();
+    let report = report_json(&path);
+    let verdict = report["verdict"].as_str().unwrap();
+    assert!(verdict.starts_with("This profile is cut off"), "{verdict}");
+    assert_eq!(report["notes"][0]["kind"], "cut-off");
+    assert_eq!(report["notes"][0]["count"], 1);
+    assert_eq!(report["notes"][0]["first"], "the file ends at byte 20000");
+}
+
+#[test]
 fn nothing_is_written_beside_the_profile() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("host.xplane.pb");

@@ -176,7 +176,7 @@ fn read_file(
     let (bytes, damage) = load_part(path).map_err(io_error)?;
     if let Some(damage) = damage {
         let cut = damage.kind() == io::ErrorKind::UnexpectedEof;
-        let kind = if cut { NoteKind::Truncated } else { NoteKind::Malformed };
+        let kind = if cut { NoteKind::CutOff } else { NoteKind::Malformed };
         out.note(kind, || format!("while unzipping {}: {damage}", path.display()));
     }
     progress(Progress::Reading { file: path, bytes: &bytes });

@@ -163,8 +163,12 @@ fn walk<'a>(
             Ok(None) => return,
             Err(damage) => {
                 let at = message.start + damage.at;
-                let kind = if damage.cut { NoteKind::Truncated } else { NoteKind::Malformed };
-                out.note(kind, || format!("at byte {at}, inside {what}"));
+                if damage.cut && message == (0..bytes.len()) {
+                    out.note(NoteKind::CutOff, || format!("the file ends at byte {}", message.end));
+                } else {
+                    let kind = if damage.cut { NoteKind::Truncated } else { NoteKind::Malformed };
+                    out.note(kind, || format!("at byte {at}, inside {what}"));
+                }
                 if let Some((number, rest)) = fields.cut_bytes(damage) {
                     let range = message.end - rest.len()..message.end;
                     each(out, number, Value::Bytes(rest), range);

@@ -465,7 +465,9 @@ pub enum NoteKind {
     /// The profiler itself reported an error.
     ProfilerError,
     ProfilerWarning,
-    /// The file ends early.
+    /// A profile ends early: what came after is lost.
+    CutOff,
+    /// A part of a file ends early, as the last line of a log does that was being written.
     Truncated,
     /// Bytes that do not follow the format.
     Malformed,
@@ -488,6 +490,7 @@ impl NoteKind {
         match self {
             NoteKind::ProfilerError => "profiler-error",
             NoteKind::ProfilerWarning => "profiler-warning",
+            NoteKind::CutOff => "cut-off",
             NoteKind::Truncated => "truncated",
             NoteKind::Malformed => "malformed",
             NoteKind::BadTimestamp => "bad-timestamp",

@@ -1,5 +1,7 @@
 //! The report's sentence and figures, as every outlet says them.
 
+use trace::NoteKind;
+
 use super::Report;
 
 /// The sentence a colleague would say.
@@ -37,7 +39,13 @@ pub fn verdict(report: &Report) -> String {
         Some(it) => format!("; the largest part, {}, is {}", percent(it.share), plain(&it.name)),
         None => String::new(),
     };
-    format!("{} a step, of which {} {}{whose}.", steps.mean, main.per_step, in_words(main.category))
+    // Half a profile may lack a device, the host, or the marks of steps.
+    let cut_off = match report.notes.iter().any(|it| it.kind == NoteKind::CutOff) {
+        true => "This profile is cut off, and what is lost may matter. Of what is left: ",
+        false => "",
+    };
+    let main_part = format!("{} {}", main.per_step, in_words(main.category));
+    format!("{cut_off}{} a step, of which {main_part}{whose}.", steps.mean)
 }
 
 /// Without what the framework puts in front of the user's own names.
