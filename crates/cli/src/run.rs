@@ -170,7 +170,10 @@ fn what_it_cost(session: &Session, processes: &[ProcessLog]) -> Option<String> {
                 Dur(it.off_ps)
             );
         }
-        None => line += "; too few steps around them to say what profiling cost",
+        None => {
+            line += "; the steps around them are too few, or of too different a pace, to say what \
+                     profiling cost";
+        }
     }
     (timed > 0).then_some(line)
 }

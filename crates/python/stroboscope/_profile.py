@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Type, Union
 
 from . import _capture
-from ._capture.frameworks import FRAMEWORKS
+from ._capture.frameworks import FRAMEWORKS, Called
 
 if TYPE_CHECKING:
     from . import Run
@@ -112,7 +112,7 @@ def step(name: str = "step") -> None:
 def _step(framework: str, name: str) -> None:
     engine = _engine()
     if engine is not None:
-        engine.begins(framework, "step", name, name)
+        engine.begins(Called((framework, "step", name), name))
 
 
 def _engine() -> Any:

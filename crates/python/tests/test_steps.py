@@ -21,7 +21,7 @@ def seen(*loop: tuple[str, str, float], times: int) -> dict[str, steps.Candidate
     for _ in range(times):
         for kind, name, took in loop:
             it = candidates.setdefault(name, steps.Candidate(kind, name))
-            it.begins(now)
+            it.begins(now, 0)
             it.ends(now, now + int(took * MS))
             now += int(took * MS)
     return candidates

@@ -23,16 +23,15 @@ import signal
 import sys
 import threading
 import time
-from typing import Any, Callable, Hashable, Optional
+from threading import get_ident
+from time import time_ns
+from typing import Any, Callable, Optional
 
 from . import steps
-from .frameworks import FRAMEWORKS, examples_of
-from .log import Log
+from .frameworks import FRAMEWORKS, After, Called, Key, examples_of, only_note, tell_again
+from .log import MOST_RECENT, Log
 from .stacks import Stacks
 
-# Steps are written one by one until here; later one record stands for all of a tenth of a second.
-EACH_STEP = 20_000
-THINNED_NS = 100_000_000
 # How often records are written out, and limits looked at.
 MIND_SECONDS = 0.25
 # Whatever calls there are, without a step for so long a framework is captured by time.
@@ -74,16 +73,17 @@ class Engine:
         self.lock = threading.RLock()
         self.armed_at = time.monotonic()
         # Searching for what a step is.
-        self.candidates: dict[Hashable, steps.Candidate] = {}
-        self.key: Optional[Hashable] = None
-        self.began: dict[Hashable, int] = {}
+        self.candidates: dict[tuple[Key, int], steps.Candidate] = {}
+        self.began: dict[tuple[Key, int], int] = {}
         self.called_ns = 0
+        # What begins a step, and on which thread.
+        self.key: Optional[Key] = None
+        self.thread = 0
         # Steps of the chosen kind.
-        self.count = 0
-        self.last_ns = 0
-        self.written_ns = 0
-        self.examples_written = 0
-        self.durations: list[int] = []
+        self.steps = self.log.steps
+        self.batches = 0
+        # No step is waited for: calls are only noted, on the shortest way.
+        self.only_notes = False
         # The window.
         self.state = "searching"
         self.profiler: Any = None
@@ -95,6 +95,10 @@ class Engine:
         self.window_rss = 0
         self.pace_before: list[int] = []
         self.pause_ns = 0
+        # Since when steps are of one pace, as far as is known: of this loop, after the last window.
+        self.pace_since_ns = 0
+        # Why another window is wanted.
+        self.wanted: Optional[str] = None
         self.handler_before: Any = None
         self.minder: Optional[threading.Thread] = None
         # How to end what was begun for this one alone.
@@ -102,48 +106,51 @@ class Engine:
 
     # What frameworks tell. These run inside the user's loop: they must be quick and never raise.
 
-    def begins(self, owner: str, kind: str, key: Hashable, name: str) -> None:
+    def begins(self, called: Called) -> After:
+        """A call begins; answers what is to be done when it has ended."""
         if self.dead:
-            return
+            return None
         try:
-            now = time.time_ns()
-            key = (owner, kind, key, threading.get_ident())
-            if key == self.key:
-                self._step(now)
-                return
-            candidate = self.candidates.get(key)
-            if candidate is None:
-                if len(self.candidates) >= 256:
-                    return
-                candidate = self.candidates[key] = steps.Candidate(kind, name)
-            candidate.begins(now)
-            if self.key is None:
-                self.began[key] = self.called_ns = now
-                self._search(key)
-            elif candidate.since_step >= steps.MOVED_ON:
-                self._maybe_moved_on(key, now)
+            now = time_ns()
+            thread = get_ident()
+            if called.key != self.key or thread != self.thread:
+                return self._other(now, called, thread)
+            self.steps.append(now)
+            self._decide(now)
+            if self.only_notes:
+                return self._only_note_steps
         except Exception as error:
             self._fail(error)
+        return None
 
-    def ends(self, owner: str, kind: str, key: Hashable) -> None:
+    def _ends(self, called: Called) -> None:
         if self.dead or self.key is not None:
             return
         try:
-            key = (owner, kind, key, threading.get_ident())
-            began = self.began.pop(key, None)
+            it = (called.key, get_ident())
+            began = self.began.pop(it, None)
             if began is not None:
-                self.called_ns = time.time_ns()
-                self.candidates[key].ends(began, self.called_ns)
+                self.called_ns = time_ns()
+                self.candidates[it].ends(began, self.called_ns)
         except Exception as error:
             self._fail(error)
 
+    def _only_note_steps(self, called: Called) -> None:
+        if self.only_notes and not self.dead:
+            only_note(called, self.steps.append)
+
+    def _only_note_others(self, called: Called) -> None:
+        candidate = self.candidates.get((called.key, get_ident()))
+        if self.only_notes and not self.dead and candidate is not None:
+            only_note(called, candidate.starts.append)
+
     def batch(self, batch: Any) -> None:
         # One look now and then: batches of one loop are alike.
-        if self.dead or self.count < self.examples_written:
+        self.batches += 1
+        if self.batches % 100 != 1 or self.dead:
             return
         try:
             examples = examples_of(batch)
-            self.examples_written = self.count + 100
             if examples is not None:
                 self.log.write("examples", examples)
         except Exception as error:
@@ -167,22 +174,46 @@ class Engine:
 
     # Steps.
 
-    def _search(self, key: Hashable) -> None:
+    def _other(self, now: int, called: Called, thread: int) -> After:
+        """A call that begins no step, as far as is known."""
+        it = (called.key, thread)
+        candidate = self.candidates.get(it)
+        if candidate is None:
+            if len(self.candidates) >= 256:
+                return None
+            candidate = self.candidates[it] = steps.Candidate(called.key[1], called.name)
+        candidate.begins(now, self.steps[-1])
+        if self.key is None:
+            self.began[it] = self.called_ns = now
+            self._search(it)
+            return self._ends if self.key is None else None
+        if candidate.since_step >= steps.MOVED_ON:
+            self._maybe_moved_on(it, now)
+        elif self.only_notes and candidate.since_step == 1:
+            return self._only_note_others
+        return None
+
+    def _look_at_others(self) -> None:
+        """Steps that come no more while other calls do: these are to be told again."""
+        last_ns = self.steps[-1]
+        for it in tuple(self.candidates.values()):
+            since_step = sum(at_ns > last_ns for at_ns in it.starts.copy())
+            if since_step >= steps.MOVED_ON:
+                tell_again()
+                return
+
+    def _search(self, called: tuple[Key, int]) -> None:
         chosen = steps.choose(self.candidates)
         if chosen is None:
             return
         it = self.candidates[chosen]
-        self.key = chosen
+        self.key, self.thread = chosen
         self.began.clear()
         starts = list(it.starts)
         self.log.write("step-key", starts[0], it.kind, it.name, threading.get_native_id())
-        self.durations = [b - a for a, b in zip(starts, starts[1:])]
-        self.count += it.calls - len(starts)
-        for start in starts:
-            self.count += 1
-            self.log.step(start, self.count)
-        self.last_ns = self.written_ns = starts[-1]
-        self._forget_others()
+        self.log.steps_before(it.calls - len(starts))
+        self.steps.extend(starts)
+        self.pace_since_ns = starts[0]
         if self.state == "capturing" and self.by_time:
             # What it holds of steps is their beginning.
             self._close("steps have begun")
@@ -190,98 +221,102 @@ class Engine:
             self.state = "warming"
             if self.settings.capture and self.settings.stacks:
                 self.stacks.soon()
-        if chosen == key and self.state == "warming":
+        if chosen == called and self.state == "warming":
             self._warm()
 
-    def _forget_others(self) -> None:
-        for it in self.candidates.values():
-            it.since_step = 0
-
-    def _maybe_moved_on(self, key: Hashable, now: int) -> None:
+    def _maybe_moved_on(self, called: tuple[Key, int], now: int) -> None:
         """Something else repeats, and the step does not: an evaluation, another phase, a new loop."""
-        typical = steps.median(self.durations[-20:]) if self.durations else 0
-        if self.state == "capturing" or now - self.last_ns < 5 * typical:
+        durations = self.log.durations(self.pace_since_ns, 20)
+        typical = steps.median(durations) if durations else 0
+        if self.state == "capturing" or now - self.steps[-1] < 5 * typical:
             return
         # An evaluation of a loop that comes back is not its successor: the batches of both are
         # asked for in the same way, so only calls of the same rank or a higher one count.
-        old = self.candidates.get(self.key)
-        it = self.candidates[key]
+        old = self.candidates.get((self.key, self.thread)) if self.key else None
+        it = self.candidates[called]
         if old is not None and steps.RANK.get(it.kind, 0) < steps.RANK.get(old.kind, 0):
             return
         # From here on only: its earlier calls may lie hours back.
-        again = self.candidates[key] = steps.Candidate(it.kind, it.name)
-        again.begins(now)
-        self.candidates = {key: again}
+        again = steps.Candidate(it.kind, it.name)
+        again.begins(now, self.steps[-1])
+        self.candidates = {called: again}
         self.key = None
+        self.only_notes = False
+        tell_again()
         self.state = "searching" if self.windows == 0 else self.state
 
-    def _step(self, now: int) -> None:
-        duration = now - self.last_ns
-        self.last_ns = now
-        self.count += 1
-        if self.count <= EACH_STEP or now - self.written_ns >= THINNED_NS:
-            self.written_ns = now
-            self.log.step(now, self.count)
-        if self.count % 8 == 0:
-            self._forget_others()
-        state = self.state
-        if state == "watching" and self.windows >= MOST_WINDOWS:
-            return
-        if state == "capturing":
+    def _decide(self, now: int) -> None:
+        """A step began: is a window to be opened, or closed? And is the next one waited for?"""
+        if self.state == "capturing":
             self.window_steps += 1
             self._maybe_close(now)
-            return
-        if state in ("warming", "watching"):
-            self.durations.append(duration)
-            if len(self.durations) > 400:
-                del self.durations[:200]
-            if state == "warming":
-                self._warm()
-            else:
-                self._watch(duration)
+        elif self.state == "warming":
+            self._warm()
+        elif self.wanted is not None and not self.user_profiles:
+            reason, self.wanted = self.wanted, None
+            self._open(reason)
+        self.only_notes = not self._window_is_near()
 
     def _warm(self) -> None:
-        if not self.settings.capture or self.user_profiles:
+        asked = self.settings
+        if not asked.capture or self.user_profiles:
             return
-        if self.settings.warmup is not None:
-            reason = "%d steps of warm-up" % self.settings.warmup
-            ready = self.count > self.settings.warmup
-        else:
-            said = steps.steady(self.durations)
-            reason, ready = said or "", said is not None
-        if ready:
+        if asked.warmup is not None:
+            if self.log.n_steps() > asked.warmup:
+                self._open("%d steps of warm-up" % asked.warmup)
+            return
+        reason = steps.steady(self.log.durations(self.pace_since_ns, 1000))
+        if reason is not None:
             self._open(reason)
 
-    def _watch(self, duration: int) -> None:
+    def _window_is_near(self) -> bool:
+        """Whether one of the next steps may open or close one, sooner than somebody looks again."""
+        asked = self.settings
+        if self.state == "watching":
+            return self.wanted is not None and not self.user_profiles
+        if self.state == "warming" and not asked.capture:
+            return False
+        if self.state != "warming" or asked.warmup is None:
+            return True
+        durations = self.log.durations(self.pace_since_ns, 20)
+        if not durations:
+            return True
+        ahead = asked.warmup - self.log.n_steps()
+        return ahead * steps.median(durations) < 3 * MIND_SECONDS * 1e9
+
+    def _watch(self) -> None:
         """After a window: was it of the pace that the run keeps?"""
-        if self.settings.warmup is not None or self.settings.steps is not None:
+        if self.windows >= MOST_WINDOWS or self.wanted is not None:
             return
-        if duration > self.pause_ns:
+        if self.settings.warmup is not None or self.settings.steps is not None:
             self.windows = MOST_WINDOWS
             return
-        after = self.durations
-        if len(after) % 10 or len(after) < 20 or sum(after) < 2_000_000_000:
+        after = self.log.durations(self.pace_since_ns, MOST_RECENT)
+        if any(it > self.pause_ns for it in after):
+            self.windows = MOST_WINDOWS
+            return
+        if len(after) < 20 or self.steps[-1] - self.pace_since_ns < 2_000_000_000:
             return
         # The last half, so that what the profiler's end disturbed is over.
         recent = after[len(after) // 2 :]
         before = self.pace_before
         if not before or (steps.same_pace(recent, before) and len(after) >= 100):
-            # It holds: from here on, steps are only counted.
+            # It holds.
             self.windows = MOST_WINDOWS
         elif not steps.same_pace(recent, before):
             pace = (steps.median(before) / 1e6, steps.median(recent) / 1e6)
-            self._open("the pace went from %.1f ms to %.1f ms" % pace)
+            self.wanted = "the pace went from %.1f ms to %.1f ms" % pace
 
     # The window.
 
     def _framework(self) -> Any:
         """Whose profiler: of those imported, the one whose calls make the steps."""
-        if isinstance(self.key, tuple) and self.key[0] in self.frameworks:
+        if self.key is not None and self.key[0] in self.frameworks:
             return self.frameworks[self.key[0]]
         # Steps that the program says itself, or none: who computes is called most.
         calls = dict.fromkeys((it for it in FRAMEWORKS if it in self.frameworks), 0)
-        for key, it in self.candidates.items():
-            if isinstance(key, tuple) and key[0] in calls and it.kind != "next":
+        for (key, _), it in self.candidates.items():
+            if key[0] in calls and it.kind != "next":
                 calls[key[0]] += it.calls
         return self.frameworks[max(calls, key=lambda it: calls[it])]
 
@@ -300,7 +335,7 @@ class Engine:
             except Exception as error:
                 # Mostly: somebody else's session is on. Later steps will ask again, not each one.
                 self.log.said("busy", "%s: %s" % (type(error).__name__, error))
-                self.durations = []
+                self.pace_since_ns = time_ns()
                 self.user_profiles = False
                 return
             self.profiler = framework
@@ -308,14 +343,14 @@ class Engine:
             self.by_time = self.key is None
             self.window_steps = 0
             self.window_rss = _resident_bytes()
-            self.pace_before = self.durations[-50:]
+            self.pace_before = self.log.durations(self.pace_since_ns, 50)
             usual = steps.median(self.pace_before) if self.pace_before else 0
             self.pause_ns = max(steps.PAUSE * usual, steps.SHORTEST_PAUSE_NS)
             self.state = "capturing"
             self._catch_sigterm()
             took = time.monotonic() - began
             self.log.said("window-start", "%s; the profiler took %.3f s to start" % (reason, took))
-            self.last_ns = self.window_ns = time.time_ns()
+            self.window_ns = time_ns()
             if self.settings.stacks:
                 self.stacks.start()
 
@@ -351,8 +386,7 @@ class Engine:
                 self.log.said("failed", "%s: %s" % (type(error).__name__, error))
             self.profiler = None
             self._release_sigterm()
-            self.durations = []
-            self.last_ns = time.time_ns()
+            self.pace_since_ns = time_ns()
             self.log.flush()
             if self.settings.stop_after and self.state != "warming":
                 self.log.said("done", "asked to end after the capture")
@@ -399,8 +433,16 @@ class Engine:
                 self._fail(error)
 
     def _look_at_time(self) -> None:
+        if self.state == "watching":
+            self._watch()
+        self.only_notes = self.only_notes and not self._window_is_near()
+        if self.only_notes:
+            self._look_at_others()
+        else:
+            # Each time: a thread may have been about to note.
+            tell_again()
         if self.state == "capturing":
-            seconds = (time.time_ns() - self.window_ns) / 1e9
+            seconds = (time_ns() - self.window_ns) / 1e9
             limit = self.settings.max_seconds
             by_time = self.key is None
             if seconds > (self.settings.seconds if by_time else limit * 2):
@@ -418,7 +460,7 @@ class Engine:
         if waited > NO_STEP_SECONDS:
             return True
         # The first call compiles, and may take longer than all later ones together.
-        quiet = (time.time_ns() - self.called_ns) / 1e9
+        quiet = (time_ns() - self.called_ns) / 1e9
         return not self.began and min(waited, quiet) > self.settings.no_step_seconds
 
     def _another_steps(self) -> bool:
@@ -438,10 +480,11 @@ class Engine:
         try:
             if self.state == "capturing":
                 self._close("the program ended")
-            if self.count == 0 and _is_the_program():
+            count = self.log.n_steps()
+            if count == 0 and _is_the_program():
                 self.log.said("none", "no call came again often enough to be a step")
-            elif not self.windows and self.settings.capture and self.count:
-                self.log.said("none", "the program ended after %d steps, before a window" % self.count)
+            elif not self.windows and self.settings.capture and count:
+                self.log.said("none", "the program ended after %d steps, before a window" % count)
             self.log.flush()
         except Exception as error:
             self._fail(error)
@@ -449,12 +492,14 @@ class Engine:
     def forked(self) -> None:
         """In a forked child: the profiler, its window and its file are the parent's."""
         self.dead = True
+        tell_again()
         self.log.forget()
         self.stacks.forget()
         self.lock = threading.RLock()
 
     def _fail(self, error: Exception) -> None:
         self.dead = True
+        tell_again()
         try:
             self.log.said("failed", "%s: %s" % (type(error).__name__, error))
             profiler, self.profiler = self.profiler, None
@@ -485,8 +530,7 @@ class Relay:
     """Who is told of calls now. Functions are wrapped once; who listens may change."""
 
     engine: Optional[Engine]
-    begins: Callable[..., None]
-    ends: Callable[..., None]
+    begins: Callable[[Called], After]
     batch: Callable[..., None]
     yields_to_user: Callable[..., None]
     user_is_done: Callable[..., None]
@@ -497,19 +541,18 @@ class Relay:
     def listen(self, engine: Engine) -> None:
         self.engine = engine
         self.begins = engine.begins
-        self.ends = engine.ends
         self.batch = engine.batch
         self.yields_to_user = engine.yields_to_user
         self.user_is_done = engine.user_is_done
 
     def stop(self) -> None:
         self.engine = None
-        self.begins = self.ends = self.batch = _nothing
+        self.begins = self.batch = _nothing
         self.yields_to_user = self.user_is_done = _nothing
 
 
 def _nothing(*_: Any) -> None:
-    pass
+    return None
 
 
 relay = Relay()
@@ -551,6 +594,7 @@ def end(engine: Engine) -> None:
     """Closes the window if one is open; nobody listens any more."""
     engine.exiting()
     engine.dead = True
+    tell_again()
     atexit.unregister(engine.exiting)
     for undo in engine.undo:
         undo()

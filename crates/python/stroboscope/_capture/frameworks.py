@@ -12,51 +12,166 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Callable, Hashable, Optional, Protocol
+import weakref
+from threading import get_ident
+from time import time_ns
+from typing import Any, Callable, Hashable, Optional, Protocol, Tuple, Union
 
 from . import stacks
+
+
+# Whose call, of which kind, to what: the framework, `function` or the like, whatever tells two apart.
+Key = Tuple[str, str, Hashable]
+
+
+class Called:
+    """Something whose calls may be the steps of a program."""
+
+    __slots__ = ("key", "name", "tell", "thread")
+
+    def __init__(self, key: Key, name: str) -> None:
+        self.key = key
+        self.name = name
+        # Where this thread's calls are only noted: what gets the time when one begins. While such
+        # a call goes on it is not set, so that another inside of it is not noted.
+        self.tell: Optional[Callable[[int], None]] = None
+        self.thread = 0
+
+
+# What is to be done when a call has ended.
+After = Optional[Callable[[Called], None]]
 
 
 class Watcher(Protocol):
     """Who is told of calls."""
 
-    def begins(self, owner: str, kind: str, key: Hashable, name: str) -> None: ...
-    def ends(self, owner: str, kind: str, key: Hashable) -> None: ...
+    def begins(self, called: Called) -> After: ...
     def batch(self, batch: Any) -> None: ...
     def yields_to_user(self, framework: str, folder: Any) -> None: ...
     def user_is_done(self) -> None: ...
 
 
-_thread = threading.local()
+class _Thread(threading.local):
+    """Whether a thread is inside of a call that the watcher was told of."""
+
+    # Which one, where the interpreter tells of calls.
+    inside: Any = False
+
+
+_thread = _Thread()
+# Of each key the last one; more than a few are looked at anew.
+_noted: dict[Key, Called] = {}
+_MOST_NOTED = 64
+
+
+def only_note(called: Called, tell: Callable[[int], None]) -> None:
+    """From now on `tell` gets the time when this thread calls that, and the watcher is told nothing."""
+    if len(_noted) >= _MOST_NOTED:
+        tell_again()
+    before = _noted.get(called.key)
+    if before is not None:
+        before.thread = 0
+    called.thread, called.tell = get_ident(), tell
+    _noted[called.key] = called
+
+
+def tell_again() -> None:
+    """The watcher is told of every call again."""
+    for called in tuple(_noted.values()):
+        # No thread has this number; what `tell` was is put back by a call that goes on.
+        called.thread = 0
+    _noted.clear()
+
+
+def _is_inside() -> bool:
+    """Whether this thread is inside of a call that was told or noted."""
+    if _thread.inside:
+        return True
+    thread = get_ident()
+    return any(it.tell is None and it.thread == thread for it in tuple(_noted.values()))
 
 
 def _around(
     original: Callable[..., Any],
     watcher: Watcher,
-    owner: str,
-    kind: str,
-    identify: Callable[[tuple[Any, ...]], tuple[Hashable, str]],
+    known: Union[_Known, _TheSame],
     gives_batch: bool = False,
 ) -> Callable[..., Any]:
     """Tells the watcher of outermost calls. What a call calls in turn is part of it."""
+    find, learn = known.find, known.learn
 
+    # This runs at every step of the program, when the step before has emptied the processor's
+    # caches: each thing that is touched costs ten times what it seems to. Hence the short way.
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if getattr(_thread, "inside", False):
-            return original(*args, **kwargs)
-        key, name = identify(args)
-        watcher.begins(owner, kind, key, name)
-        _thread.inside = True
+        called = find(id(args[0])) or learn(args[0])
+        tell = called.tell
+        if tell is None or get_ident() != called.thread:
+            return _call(original, args, kwargs, called, watcher, gives_batch)
+        called.tell = None
         try:
-            result = original(*args, **kwargs)
+            tell(time_ns())
+            return original(*args, **kwargs)
         finally:
-            _thread.inside = False
-            watcher.ends(owner, kind, key)
-        if gives_batch:
-            watcher.batch(result)
-        return result
+            called.tell = tell
 
     return call
+
+
+def _call(
+    original: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    called: Called,
+    watcher: Watcher,
+    gives_batch: bool = False,
+) -> Any:
+    if _is_inside():
+        return original(*args, **kwargs)
+    after = watcher.begins(called)
+    _thread.inside = True
+    try:
+        result = original(*args, **kwargs)
+    finally:
+        _thread.inside = False
+        if after is not None:
+            after(called)
+    if gives_batch:
+        watcher.batch(result)
+    return result
+
+
+class _Known:
+    """What things are, found again by their numbers while they live."""
+
+    def __init__(self, identify: Callable[[Any], Called]) -> None:
+        self._found: dict[int, Called] = {}
+        self.find = self._found.get
+        self._identify = identify
+        self._living: dict[int, weakref.ref[Any]] = {}
+
+    def learn(self, it: Any) -> Called:
+        called = self._identify(it)
+        number = id(it)
+
+        def gone(_: Any) -> None:
+            self._found.pop(number, None)
+            self._living.pop(number, None)
+
+        try:
+            # Told before another one can get the number.
+            self._living[number] = weakref.ref(it, gone)
+            self._found[number] = called
+        except TypeError:
+            pass
+        return called
+
+
+class _TheSame:
+    """All things are the same one."""
+
+    def __init__(self, called: Called) -> None:
+        self.find = self.learn = lambda _: called
 
 
 def _told(
@@ -92,12 +207,12 @@ def _innermost(function: Any) -> Any:
     return function
 
 
-def _identity(function: Any, otherwise: Any) -> tuple[Hashable, str]:
+def _identity(owner: str, function: Any, otherwise: Any) -> Called:
     """The same for a function that is wrapped anew at every step."""
     function = _innermost(function)
     code = getattr(function, "__code__", None)
     name = getattr(function, "__name__", None) or type(function).__name__
-    return (code if code is not None else id(otherwise)), str(name)
+    return Called((owner, "function", code if code is not None else id(otherwise)), str(name))
 
 
 def _nothing() -> None:
@@ -126,27 +241,30 @@ class TensorFlow:
     def _watch_functions(self, watcher: Watcher) -> None:
         from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
-        def identify(args: tuple[Any, ...]) -> tuple[Hashable, str]:
-            return _identity(getattr(args[0], "_python_function", None), args[0])
+        def identify(it: Any) -> Called:
+            return _identity(self.name, getattr(it, "_python_function", None), it)
 
         function = polymorphic_function.Function
-        function.__call__ = _around(function.__call__, watcher, self.name, "function", identify)
+        function.__call__ = _around(function.__call__, watcher, _Known(identify))
 
     def _watch_gradients(self, watcher: Watcher) -> None:
         from tensorflow.python.eager import backprop
 
+        # Each step has a tape of its own.
+        known = _TheSame(Called((self.name, "gradient", "tape"), "gradient"))
         tape = backprop.GradientTape
-        tape.gradient = _around(tape.gradient, watcher, self.name, "gradient", lambda _: ("tape", "gradient"))
+        tape.gradient = _around(tape.gradient, watcher, known)
 
     def _watch_iterators(self, watcher: Watcher) -> None:
         from tensorflow.python.data.ops import iterator_ops
 
-        def identify(args: tuple[Any, ...]) -> tuple[Hashable, str]:
-            return id(args[0]), "next(dataset)"
+        def identify(it: Any) -> Called:
+            return Called((self.name, "next", id(it)), "next(dataset)")
 
+        known = _Known(identify)
         iterator = iterator_ops.OwnedIterator
-        iterator.__next__ = _around(iterator.__next__, watcher, self.name, "next", identify, True)
-        iterator.get_next = _around(iterator.get_next, watcher, self.name, "next", identify, True)
+        iterator.__next__ = _around(iterator.__next__, watcher, known, True)
+        iterator.get_next = _around(iterator.get_next, watcher, known, True)
 
     def _watch_py_functions(self) -> None:
         from tensorflow.python.ops import script_ops
@@ -209,7 +327,7 @@ class Jax:
         @functools.wraps(make)
         def watched(fun: Any, *args: Any, **kwargs: Any) -> Any:
             jitted = make(fun, *args, **kwargs)
-            return jitted if self._is_its_own(fun) else Jitted(jitted, watcher)
+            return jitted if self._is_its_own(fun) else Jitted(jitted, watcher, self.name)
 
         pjit._cpp_pjit = watched
 
@@ -234,15 +352,18 @@ class Jax:
         def begins(code: Any, offset: int, called: Any, first: Any) -> Any:
             if type(called) is not self._bare_type or self._is_its_own(called):
                 return monitoring.DISABLE
-            if not getattr(_thread, "inside", False):
-                _thread.inside = called
-                watcher.begins(self.name, "function", *_identity(called, called))
+            if not _is_inside():
+                it = _identity(self.name, called, called)
+                _thread.inside = called, it, watcher.begins(it)
             return None
 
         def ends(code: Any, offset: int, called: Any, first: Any) -> None:
-            if getattr(_thread, "inside", None) is called:
+            inside = _thread.inside
+            if isinstance(inside, tuple) and inside[0] is called:
                 _thread.inside = False
-                watcher.ends(self.name, "function", _identity(called, called)[0])
+                _, it, after = inside
+                if after is not None:
+                    after(it)
 
         events = monitoring.events
         monitoring.use_tool_id(tool, "stroboscope")
@@ -299,25 +420,26 @@ class Jax:
 class Jitted:
     """A function compiled by JAX, whose calls are told."""
 
-    __slots__ = ("_jitted", "_watcher", "_identity", "__weakref__")
+    __slots__ = ("_called", "_jitted", "_watcher", "__weakref__")
 
-    def __init__(self, jitted: Any, watcher: Watcher) -> None:
+    def __init__(self, jitted: Any, watcher: Watcher, owner: str) -> None:
         set_ = object.__setattr__
         set_(self, "_jitted", jitted)
         set_(self, "_watcher", watcher)
-        set_(self, "_identity", _identity(jitted, jitted))
+        set_(self, "_called", _identity(owner, jitted, jitted))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if getattr(_thread, "inside", False):
-            return self._jitted(*args, **kwargs)
-        key, name = self._identity
-        self._watcher.begins("jax", "function", key, name)
-        _thread.inside = True
+        # The short way, as in `_around`.
+        called = self._called
+        tell = called.tell
+        if tell is None or get_ident() != called.thread:
+            return _call(self._jitted, args, kwargs, called, self._watcher)
+        called.tell = None
         try:
+            tell(time_ns())
             return self._jitted(*args, **kwargs)
         finally:
-            _thread.inside = False
-            self._watcher.ends("jax", "function", key)
+            called.tell = tell
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -373,21 +495,27 @@ class Torch:
     def _watch_optimizers(self, watcher: Watcher) -> None:
         from torch.optim import optimizer
 
+        def identify(it: Any) -> Called:
+            return Called((self.name, "optimizer", id(it)), type(it).__name__)
+
+        known = _Known(identify)
+
         def before(it: Any, args: Any, kwargs: Any) -> None:
-            key = id(it)
-            watcher.begins(self.name, "optimizer", key, type(it).__name__)
-            watcher.ends(self.name, "optimizer", key)
+            called = known.find(id(it)) or known.learn(it)
+            after = watcher.begins(called)
+            if after is not None:
+                after(called)
 
         optimizer.register_optimizer_step_pre_hook(before)
 
     def _watch_loaders(self, watcher: Watcher) -> None:
         from torch.utils.data import dataloader
 
-        def identify(args: tuple[Any, ...]) -> tuple[Hashable, str]:
-            return id(args[0]), "next(loader)"
+        def identify(it: Any) -> Called:
+            return Called((self.name, "next", id(it)), "next(loader)")
 
         loader = dataloader._BaseDataLoaderIter
-        loader.__next__ = _around(loader.__next__, watcher, self.name, "next", identify, True)
+        loader.__next__ = _around(loader.__next__, watcher, _Known(identify), True)
 
     def start(self, folder: str) -> None:
         profiler = self._torch.profiler

@@ -9,51 +9,102 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
+from itertools import islice
 from typing import Any, Optional
 
 
+# Steps are written one by one until here; later one record stands for all of a tenth of a second.
+EACH_STEP = 20_000
+THINNED_NS = 100_000_000
+# So many are remembered.
+MOST_RECENT = 4096
+
+
 class Log:
-    """Appends records; they are written out about twice a second, and when the process ends.
+    """Appends records; they are written out a few times a second, and when the process ends.
 
     The file appears with the first record: most processes of a run have nothing to say.
     """
 
     def __init__(self, folder: str) -> None:
         self.path = os.path.join(folder, "python-%d.jsonl" % os.getpid())
+        #: When steps began: the last one of which there is a record, or 0, then those without. They are
+        #: put into words when something else is written: no step of the program waits for that.
+        self.steps: list[int] = [0]
+        self._recent: deque[int] = deque(maxlen=MOST_RECENT)
+        self._n_told = 0
+        self._thinned_ns = 0
         self._lines: list[str] = []
         self._file: Optional[int] = None
-        self._lock = threading.Lock()
+        # The handler of a signal may interrupt whoever holds them. The first is never held for long,
+        # as the program's steps wait for it; the second while the file is written.
+        self._lock = threading.RLock()
+        self._file_lock = threading.RLock()
 
     def write(self, *record: Any) -> None:
-        self._lines.append(json.dumps(record, separators=(",", ":")))
+        with self._lock:
+            self._tell_steps()
+            self._lines.append(json.dumps(record, separators=(",", ":")))
 
     def said(self, what: str, text: str) -> None:
         """Notes a decision and its reason."""
         self.write("said", time.time_ns(), what, text)
 
-    def step(self, at_ns: int, count: int) -> None:
-        # The one record that is written at every step: no encoder is needed for two integers.
-        self._lines.append('["step",%d,%d]' % (at_ns, count))
+    def n_steps(self) -> int:
+        """How many steps have begun."""
+        with self._lock:
+            return self._n_told + len(self.steps) - 1
+
+    def durations(self, since_ns: int, most: int) -> list[int]:
+        """How long the last steps took, of those that began since then and have ended."""
+        with self._lock:
+            self._tell_steps()
+            starts = list(islice(reversed(self._recent), most + 1))
+        starts.reverse()
+        return [b - a for a, b in zip(starts, starts[1:]) if a >= since_ns]
+
+    def steps_before(self, n: int) -> None:
+        """So many steps began of which nobody knows when."""
+        with self._lock:
+            self._tell_steps()
+            self._n_told += n
+
+    def _tell_steps(self) -> None:
+        # More may come meanwhile, at the end.
+        new = self.steps[1:]
+        del self.steps[: len(new)]
+        self._recent.extend(new)
+        for at_ns in new:
+            self._n_told += 1
+            if self._n_told <= EACH_STEP or at_ns >= self._thinned_ns:
+                self._thinned_ns = at_ns + THINNED_NS
+                # No encoder is needed for two integers.
+                self._lines.append('["step",%d,%d]' % (at_ns, self._n_told))
 
     def flush(self) -> None:
-        with self._lock:
-            if not self._lines:
+        with self._file_lock:
+            with self._lock:
+                self._tell_steps()
+                lines, self._lines = self._lines, []
+            if not lines:
                 return
             if self._file is None:
                 # A process that replaced itself by another program has the same number.
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
                 self._file = os.open(self.path, flags, 0o644)
                 if os.fstat(self._file).st_size == 0:
-                    self._lines.insert(0, json.dumps(_header()))
-            lines, self._lines = self._lines, []
+                    lines.insert(0, json.dumps(_header()))
             data = ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
             while data:
                 data = data[os.write(self._file, data) :]
 
     def forget(self) -> None:
         """In a forked child: these records are the parent's."""
+        del self.steps[:-1]
         self._lines = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._file_lock = threading.RLock()
         if self._file is not None:
             os.close(self._file)
             self._file = None

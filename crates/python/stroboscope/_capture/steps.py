@@ -7,7 +7,9 @@ gradients, of an optimizer, for the next batch. One of them is taken as the begi
 from __future__ import annotations
 
 from collections import deque
-from typing import Hashable, Optional
+from typing import Hashable, Optional, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
 
 # What is called once a step almost always comes first. A function is called once a step mostly;
 # the next batch is asked for ahead of time by some, and several times a step by others.
@@ -27,12 +29,17 @@ class Candidate:
         self.name = name
         self.calls = 0
         self.inside_ns = 0
+        # How many since the last step began, and when that was.
         self.since_step = 0
+        self.step_ns = 0
         #: The last ones.
         self.starts: deque[int] = deque(maxlen=64)
 
-    def begins(self, at_ns: int) -> None:
+    def begins(self, at_ns: int, step_ns: int) -> None:
         self.calls += 1
+        if step_ns != self.step_ns:
+            self.step_ns = step_ns
+            self.since_step = 0
         self.since_step += 1
         self.starts.append(at_ns)
 
@@ -42,14 +49,14 @@ class Candidate:
             self.inside_ns += at_ns - began_ns
 
 
-def choose(candidates: dict[Hashable, Candidate]) -> Optional[Hashable]:
+def choose(candidates: dict[Key, Candidate]) -> Optional[Key]:
     """Which call begins a step, or None as long as that is open."""
     seen = {key: it for key, it in candidates.items() if it.calls >= 2}
     if not seen:
         return None
     busiest = max(it.calls for it in seen.values())
 
-    def order(key: Hashable) -> tuple[int, int, int]:
+    def order(key: Key) -> tuple[int, int, int]:
         it = seen[key]
         # What is called seldom beside the others is no step: an evaluation, a checkpoint.
         often = 1 if it.calls * 8 >= busiest else 0

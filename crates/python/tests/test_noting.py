@@ -1,0 +1,324 @@
+"""Steps after the window: only noted, on a way that costs a step next to nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from stroboscope import _capture
+from stroboscope._capture import frameworks, log, steps
+
+
+class Function:
+    """Stands for a framework's compiled function: what is called is an object, again and again."""
+
+    def __init__(self, work: Callable[..., Any] = lambda: None) -> None:
+        self.work = work
+
+    def __call__(self) -> Any:
+        return self.work()
+
+
+class Profiler:
+    """Stands for a framework's profiler, which is on or off."""
+
+    is_on = False
+
+    def start(self, folder: str) -> None:
+        assert not self.is_on
+        self.is_on = True
+
+    def stop(self, save: bool) -> None:
+        assert self.is_on
+        self.is_on = False
+
+
+class Watched:
+    """A process whose functions are watched, as a framework's are."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.engine = _capture.begin(str(folder), _capture.Settings(settings))
+        self.engine.frameworks["test"] = Profiler()
+        self.told: list[str] = []
+        begins = self.engine.begins
+
+        def told(called: frameworks.Called) -> frameworks.After:
+            self.told.append(called.name)
+            return begins(called)
+
+        _capture.relay.begins = told
+
+    def function(self, name: str, kind: str = "function") -> type[Function]:
+        """A class of functions, all of that name."""
+
+        class It(Function):
+            pass
+
+        def identify(it: Any) -> frameworks.Called:
+            return frameworks.Called(("test", kind, name), name)
+
+        known = frameworks._Known(identify)
+        it: Any = It
+        it.__call__ = frameworks._around(Function.__call__, _capture.relay, known)
+        return It
+
+    def settled(self, step: Callable[[], Any]) -> None:
+        """Steps until nothing is asked of them any more."""
+        for _ in range(100):
+            step()
+        assert self.engine.only_notes
+        self.told.clear()
+
+    def records(self, kind: str) -> list[list[Any]]:
+        self.engine.log.flush()
+        lines = Path(self.engine.log.path).read_text().splitlines()[1:]
+        return [it for it in map(json.loads, lines) if it[0] == kind]
+
+    def n_steps(self) -> int:
+        return self.records("step")[-1][2]
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    it = Watched(tmp_path, capture=False)
+    yield it
+    _capture.end(it.engine)
+
+
+def test_steps_are_counted_and_the_watcher_is_not_asked(watched: Watched) -> None:
+    train = watched.function("train")()
+    watched.settled(train)
+    before = watched.n_steps()
+    began = time.time_ns()
+    for _ in range(50):
+        train()
+    ended = time.time_ns()
+    assert watched.told == []
+    noted = watched.records("step")[-50:]
+    assert [it[2] for it in noted] == list(range(before + 1, before + 51))
+    times = [it[1] for it in noted]
+    assert began <= times[0] and times == sorted(times) and times[-1] <= ended
+
+
+def test_what_a_step_calls_is_part_of_it(watched: Watched) -> None:
+    inner = watched.function("inner")()
+    outer = watched.function("outer")
+    itself: list[Function] = []
+
+    def work() -> None:
+        inner()
+        if len(itself) == 1:
+            itself.append(itself[0])
+            itself[0]()
+            itself.pop()
+
+    train = outer(work)
+    itself.append(train)
+    watched.settled(train)
+    before = watched.n_steps()
+    for _ in range(30):
+        train()
+    assert watched.n_steps() == before + 30
+    assert watched.told == []
+
+
+def test_another_thread_makes_no_step(watched: Watched) -> None:
+    train = watched.function("train")()
+    watched.settled(train)
+    before = watched.n_steps()
+
+    def elsewhere() -> None:
+        for _ in range(5):
+            train()
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    train()
+    assert watched.n_steps() == before + 1
+
+
+def test_a_step_that_raises_is_a_step_and_the_next_one_too(watched: Watched) -> None:
+    def work() -> None:
+        if fails:
+            raise KeyError("mine")
+
+    fails = False
+    train = watched.function("train")(work)
+    watched.settled(train)
+    before = watched.n_steps()
+    fails = True
+    with pytest.raises(KeyError, match="mine"):
+        train()
+    fails = False
+    train()
+    assert watched.n_steps() == before + 2
+
+
+def test_a_function_made_anew_at_every_step_is_the_same_step(watched: Watched) -> None:
+    make = watched.function("train")
+    watched.settled(lambda: make()())
+    before = watched.n_steps()
+    for _ in range(200):
+        make()()
+    assert watched.n_steps() == before + 200
+    assert len(frameworks._noted) <= 1
+
+
+def test_other_calls_of_a_step_are_only_noted_too(watched: Watched) -> None:
+    batch = watched.function("next", "next")()
+    train = watched.function("train")()
+    metrics = watched.function("metrics")()
+
+    def step() -> None:
+        batch()
+        train()
+        metrics()
+
+    watched.settled(step)
+    for _ in range(20):
+        step()
+    assert watched.told == []
+
+
+def test_a_loop_that_follows_is_found(watched: Watched) -> None:
+    """Its calls are only noted at first: somebody has to see that the steps come no more."""
+    first = watched.function("first")()
+    second = watched.function("second")()
+
+    def step() -> None:
+        first(), second()
+
+    watched.settled(step)
+    until = time.monotonic() + 30
+    while len(watched.records("step-key")) < 2 and time.monotonic() < until:
+        second()
+        time.sleep(0.001)
+    assert [it[3] for it in watched.records("step-key")] == ["first", "second"]
+    for _ in range(100):
+        second()
+    before = watched.n_steps()
+    watched.told.clear()
+    second()
+    assert watched.n_steps() == before + 1 and watched.told == []
+
+
+def test_nobody_is_told_when_it_is_over(watched: Watched) -> None:
+    train = watched.function("train")()
+    watched.settled(train)
+    _capture.end(watched.engine)
+    before = list(watched.engine.steps)
+    train()
+    assert watched.engine.steps == before and watched.told == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_notes_nothing(watched: Watched) -> None:
+    train = watched.function("train")()
+    watched.settled(train)
+    child = os.fork()
+    if child == 0:
+        train()
+        os._exit(0 if len(watched.engine.steps) == 1 and not watched.told else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    before = watched.n_steps()
+    train()
+    assert watched.n_steps() == before + 1
+
+
+def windows(watched: Watched) -> list[tuple[str, str]]:
+    said = watched.records("said")
+    return [(what, text) for _, _, what, text in said if what in ("window-start", "window-end")]
+
+
+def test_steps_are_only_noted_until_an_asked_window_is_near(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, warmup=2500, steps=10, stacks=False)
+    train = watched.function("train")(lambda: time.sleep(0.001))
+    for _ in range(2505):
+        train()
+    assert watched.engine.state == "capturing"
+    for _ in range(20):
+        train()
+    _capture.end(watched.engine)
+    # Told at first, and from some hundred steps before the window on.
+    assert len(watched.told) < 1500
+    first, last = windows(watched)
+    assert first[1].startswith("2500 steps of warm-up") and last == ("window-end", "11 steps")
+    at = [it[1] for it in watched.records("said") if it[2] == "window-start"][0]
+    assert sum(it[1] <= at for it in watched.records("step")) == 2501
+
+
+def test_another_pace_after_the_window_makes_another_window(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, seconds=0.1, stacks=False)
+    took = 0.002
+    train = watched.function("train")(lambda: time.sleep(took))
+    until = time.monotonic() + 60
+    engine = watched.engine
+    for n, took in (1, 0.002), (2, 0.006):
+        while engine.windows < n or engine.state != "watching":
+            train()
+            assert time.monotonic() < until
+    said = windows(watched)
+    assert [what for what, _ in said] == ["window-start", "window-end"] * 2
+    assert said[2][1].startswith("the pace went from ")
+    # It keeps this one: nothing is decided any more, and steps are only noted.
+    while engine.windows < _capture.MOST_WINDOWS:
+        train()
+        assert time.monotonic() < until
+    watched.told.clear()
+    for _ in range(20):
+        train()
+    assert watched.told == []
+    _capture.end(engine)
+    assert len(windows(watched)) == 4
+
+
+def test_what_died_is_forgotten_before_its_number_is_given_again() -> None:
+    known = frameworks._Known(lambda it: frameworks.Called(("test", "function", it.work), "f"))
+    for n in range(100):
+        it = Function(n)  # type: ignore[arg-type]
+        called = known.find(id(it)) or known.learn(it)
+        assert called.key[2] == n
+        assert known.find(id(it)) is called
+        del it
+    assert len(known._living) == len(known._found) == 0
+
+
+def test_what_cannot_be_watched_over_is_looked_at_each_time() -> None:
+    known = frameworks._Known(lambda it: frameworks.Called(("test", "function", it), "f"))
+    assert known.learn(7).key[2] == 7
+    assert known.find(id(7)) is None
+
+
+def test_a_long_run_is_thinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "EACH_STEP", 10)
+    it = log.Log(str(tmp_path))
+    second = 1_000_000_000
+    it.steps.extend(range(second, second * 11, second // 100))
+    it.flush()
+    records = [json.loads(line) for line in Path(it.path).read_text().splitlines()[1:]]
+    # The first ten, then one every tenth of a second; the count is that of all.
+    assert len(records) == 10 + 99
+    assert [it[2] for it in records[:12]] == [*range(1, 11), 20, 30]
+    assert it.n_steps() == 1000
+    it.steps.append(second * 20)
+    it.write("examples", 4)
+    it.flush()
+    last = Path(it.path).read_text().splitlines()[-2:]
+    assert [json.loads(line) for line in last] == [["step", second * 20, 1001], ["examples", 4]]
+
+
+def test_moved_on_counts_calls_since_the_last_step() -> None:
+    it = steps.Candidate("function", "f")
+    for at in range(5):
+        it.begins(at, 100)
+    assert it.since_step == 5
+    it.begins(6, 200)
+    assert it.since_step == 1
