@@ -19,7 +19,6 @@ from typing import Any, Callable, Hashable, Optional, Protocol, Tuple, Union
 
 from . import stacks
 
-
 # Whose call, of which kind, to what: the framework, `function` or the like, whatever tells two apart.
 Key = Tuple[str, str, Hashable]
 
@@ -502,6 +501,9 @@ class Torch:
 
         def before(it: Any, args: Any, kwargs: Any) -> None:
             called = known.find(id(it)) or known.learn(it)
+            if called.tell is not None and get_ident() == called.thread:
+                called.tell(time_ns())
+                return
             after = watcher.begins(called)
             if after is not None:
                 after(called)
