@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -219,18 +221,31 @@ def test_nobody_is_told_when_it_is_over(watched: Watched) -> None:
     assert watched.engine.steps == before and watched.told == []
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_child_notes_nothing(watched: Watched) -> None:
-    train = watched.function("train")()
-    watched.settled(train)
-    child = os.fork()
-    if child == 0:
-        train()
-        os._exit(0 if len(watched.engine.steps) == 1 and not watched.told else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    before = watched.n_steps()
+FORK = """
+import os, sys
+from pathlib import Path
+from test_noting import Watched
+
+watched = Watched(Path(sys.argv[1]), capture=False)
+train = watched.function("train")()
+watched.settled(train)
+child = os.fork()
+if child == 0:
     train()
-    assert watched.n_steps() == before + 1
+    os._exit(0 if len(watched.engine.steps) == 1 and not watched.told else 1)
+assert os.waitpid(child, 0)[1] == 0, "the child noted its parent's steps"
+before = watched.n_steps()
+train()
+assert watched.n_steps() == before + 1
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_notes_nothing(tmp_path: Path) -> None:
+    # In a process of its own: other tests have started frameworks in this one.
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-c", FORK, str(tmp_path)]
+    subprocess.run(command, env=here, timeout=60, check=True)
 
 
 def windows(watched: Watched) -> list[tuple[str, str]]:
