@@ -757,7 +757,12 @@ pub fn without_indices(stage: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use trace::testing::draw;
+
     use super::{Crew, CrewOf, Pipeline, Stage, without_indices};
+    use crate::Tables;
 
     /// One background thread that needs all of a step on two cores; the step waits for 60 of 100.
     fn serial() -> Pipeline {
@@ -789,6 +794,38 @@ mod tests {
     fn threads_that_wait_for_a_core_want_less_than_they_seem_to() {
         let pipeline = Pipeline { with_core: 0.5, ..serial() };
         assert_eq!(pipeline.with_parallel(0, 2).predict(), 50, "the pool's own time");
+    }
+
+    /// A background thread at work all the time, beside a driving thread that waits for 20 of 100
+    /// and computes in the rest, on so many cores.
+    fn drawn(cores: u32) -> Tables {
+        let (mut drives, mut makes) = (Vec::new(), Vec::new());
+        for step in 0..4 {
+            let (start, fed, end) = (100 * step, 100 * step + 20, 100 * step + 100);
+            drives.push(format!(
+                "train#{step} {start}..{end}, IteratorGetNext {start}..{fed}, \
+                 Iterator::Root{{cpu_budget={cores}}} {start}..{fed}, \
+                 Iterator::Root::Prefetch {start}..{fed}, x:MatMul {fed}..{end}"
+            ));
+            makes.push(format!(
+                "PrefetchProduce {start}..{end}, Iterator::Root::Prefetch::Map {start}..{end}"
+            ));
+        }
+        let picture =
+            format!("host/python: {}\nhost/tf_data: {}\n", drives.join(", "), makes.join(", "));
+        Tables::new(Arc::new(draw(&picture)))
+    }
+
+    #[test]
+    fn where_more_threads_work_than_there_are_cores_they_wait_for_one() {
+        let tables = drawn(1);
+        let pipeline = tables.model::<Pipeline>();
+        let step = pipeline.step_ps;
+        assert_eq!((pipeline.cores, pipeline.busy_ps), (Some(1), step / 100 * 80));
+        // 100 and 80 were seen in 100 of one core.
+        assert!((pipeline.with_core - 100.0 / 180.0).abs() < 1e-9, "{}", pipeline.with_core);
+        assert_eq!(pipeline.predict(), step, "as measured");
+        assert_eq!(drawn(2).model::<Pipeline>().with_core, 1.0, "two cores are enough for both");
     }
 
     #[test]
