@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -45,8 +46,12 @@ class Profiler:
 class Watched:
     """A process whose functions are watched, as a framework's are."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
-        self.engine = _capture.begin(str(folder), _capture.Settings(settings))
+    def __init__(self, folder: Path, is_minded: bool = True, **settings: Any) -> None:
+        if is_minded:
+            self.engine = _capture.begin(str(folder), _capture.Settings(settings))
+        else:
+            self.engine = _capture.Engine(str(folder), _capture.Settings(settings))
+            _capture.relay.listen(self.engine)
         self.engine.frameworks["test"] = Profiler()
         self.told: list[str] = []
         begins = self.engine.begins
@@ -253,46 +258,133 @@ def windows(watched: Watched) -> list[tuple[str, str]]:
     return [(what, text) for _, _, what, text in said if what in ("window-start", "window-end")]
 
 
-def test_steps_are_only_noted_until_an_asked_window_is_near(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, warmup=2500, steps=10, stacks=False)
-    train = watched.function("train")(lambda: time.sleep(0.001))
-    for _ in range(2505):
-        train()
-    assert watched.engine.state == "capturing"
-    for _ in range(20):
-        train()
-    _capture.end(watched.engine)
-    # Told at first, and from some hundred steps before the window on.
-    assert len(watched.told) < 1500
-    first, last = windows(watched)
-    assert first[1].startswith("2500 steps of warm-up") and last == ("window-end", "11 steps")
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    it = Clock()
+    for module in (_capture, frameworks, log):
+        monkeypatch.setattr(module, "time_ns", lambda: it.now_ns)
+    return it
+
+
+class Clock:
+    """Goes on by itself only when a step works: what depends on time is the same every time."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000_000_000
+        self.step_ns = 1_000_000
+        self.looked_ns = 0
+
+    def work(self) -> None:
+        self.now_ns += self.step_ns
+
+    def steps(self, watched: Watched, train: Callable[[], Any], until: Callable[[], bool]) -> int:
+        """How many steps it takes, beside which somebody looks now and then as in a real process."""
+        for n in range(1, 100_000):
+            train()
+            if self.now_ns - self.looked_ns > _capture.MIND_SECONDS * 1e9:
+                self.looked_ns = self.now_ns
+                watched.engine._look_at_time()
+            if until():
+                return n
+        raise AssertionError("it never came to that")
+
+
+def test_steps_are_only_noted_until_an_asked_window_is_near(tmp_path: Path, clock: Clock) -> None:
+    watched = Watched(tmp_path, is_minded=False, warmup=2500, steps=10, stacks=False)
+    engine = watched.engine
+    train = watched.function("train")(clock.work)
+    assert clock.steps(watched, train, lambda: engine.state == "capturing") == 2501
+    # Told at first, and again from 0.75 s before the window on, give or take a look.
+    assert 500 < len(watched.told) < 1100
+    clock.steps(watched, train, lambda: engine.state == "watching")
+    assert [what for what, _ in windows(watched)] == ["window-start", "window-end"]
+    assert windows(watched)[1] == ("window-end", "11 steps")
     at = [it[1] for it in watched.records("said") if it[2] == "window-start"][0]
     assert sum(it[1] <= at for it in watched.records("step")) == 2501
+    _capture.end(engine)
 
 
-def test_another_pace_after_the_window_makes_another_window(tmp_path: Path) -> None:
-    watched = Watched(tmp_path, seconds=0.1, stacks=False)
-    took = 0.002
-    train = watched.function("train")(lambda: time.sleep(took))
-    until = time.monotonic() + 60
+def test_another_pace_after_the_window_makes_another_window(tmp_path: Path, clock: Clock) -> None:
+    watched = Watched(tmp_path, is_minded=False, seconds=0.1, stacks=False)
     engine = watched.engine
-    for n, took in (1, 0.002), (2, 0.006):
-        while engine.windows < n or engine.state != "watching":
-            train()
-            assert time.monotonic() < until
+    train = watched.function("train")(clock.work)
+    clock.steps(watched, train, lambda: engine.windows == 1 and engine.state == "watching")
+    clock.step_ns *= 3
+    clock.steps(watched, train, lambda: engine.windows == 2 and engine.state == "watching")
     said = windows(watched)
     assert [what for what, _ in said] == ["window-start", "window-end"] * 2
-    assert said[2][1].startswith("the pace went from ")
-    # It keeps this one: nothing is decided any more, and steps are only noted.
-    while engine.windows < _capture.MOST_WINDOWS:
-        train()
-        assert time.monotonic() < until
+    assert said[2][1].startswith("the pace went from 1.0 ms to 3.0 ms")
+    # This one holds: nothing is decided any more.
+    clock.steps(watched, train, lambda: engine.windows == _capture.MOST_WINDOWS)
     watched.told.clear()
     for _ in range(20):
         train()
     assert watched.told == []
     _capture.end(engine)
     assert len(windows(watched)) == 4
+
+
+@pytest.mark.parametrize("step_ns", [100_000, 1_000_000, 30_000_000])
+def test_a_pace_that_holds_is_found_to_hold(tmp_path: Path, clock: Clock, step_ns: int) -> None:
+    """However short the steps are: of these there are thousands in the seconds that are looked at."""
+    clock.step_ns = step_ns
+    watched = Watched(tmp_path, is_minded=False, seconds=0.1, stacks=False)
+    engine = watched.engine
+    train = watched.function("train")(clock.work)
+    clock.steps(watched, train, lambda: engine.windows == 1 and engine.state == "watching")
+    clock.steps(watched, train, lambda: engine.windows == _capture.MOST_WINDOWS)
+    _capture.end(engine)
+    assert len(windows(watched)) == 2
+
+
+def test_a_window_that_is_wanted_waits_for_the_program_s_own(tmp_path: Path, clock: Clock) -> None:
+    watched = Watched(tmp_path, is_minded=False, seconds=0.1, stacks=False)
+    engine = watched.engine
+    train = watched.function("train")(clock.work)
+    clock.steps(watched, train, lambda: engine.windows == 1 and engine.state == "watching")
+    clock.step_ns *= 3
+    engine.yields_to_user("test", "elsewhere")
+    clock.steps(watched, train, lambda: engine.wanted is not None)
+    watched.told.clear()
+    clock.steps(watched, train, lambda: clock.now_ns > 20_000_000_000)
+    assert engine.windows == 1 and len(watched.told) <= 1
+    engine.user_is_done()
+    clock.steps(watched, train, lambda: engine.windows == 2 and engine.state == "watching")
+    _capture.end(engine)
+
+
+def made_for(inner: Callable[..., Any], number: int = 0) -> Callable[..., Any]:
+    """As libraries do: what is called is the same, what it calls is not."""
+
+    @functools.wraps(inner)
+    def one(*args: Any) -> Any:
+        return inner(*args), number
+
+    def several(*args: Any) -> Any:
+        return one(*args)
+
+    return several
+
+
+def test_functions_of_the_same_text_are_told_apart_by_what_they_call() -> None:
+    def key(function: Any) -> frameworks.Key:
+        return frameworks._identity("test", function, function).key
+
+    class Model:
+        def train(self) -> None: ...
+        def test(self) -> None: ...
+
+    a, b = Model(), Model()
+    assert key(made_for(a.train)) != key(made_for(a.test))
+    assert key(made_for(functools.partial(a.train))) != key(made_for(functools.partial(a.test)))
+    # Made anew, for another model or with another number: the same.
+    assert key(made_for(a.train)) == key(made_for(b.train, 7))
+    hash(key(made_for(a.train)))
+
+    def calls_itself() -> None:
+        calls_itself()
+
+    assert key(calls_itself) == key(calls_itself)
 
 
 def test_what_died_is_forgotten_before_its_number_is_given_again() -> None:

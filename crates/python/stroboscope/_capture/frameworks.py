@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 import time
+import types
 import weakref
 from threading import get_ident
 from time import time_ns
@@ -196,7 +197,7 @@ def _told(
 def _innermost(function: Any) -> Any:
     """What a function was before anybody wrapped it."""
     for _ in range(16):
-        for name in ("__wrapped__", "func", "__func__"):
+        for name in ("__wrapped__", "func", "__func__", "_python_function"):
             inner = getattr(function, name, None)
             if callable(inner):
                 function = inner
@@ -209,9 +210,37 @@ def _innermost(function: Any) -> Any:
 def _identity(owner: str, function: Any, otherwise: Any) -> Called:
     """The same for a function that is wrapped anew at every step."""
     function = _innermost(function)
-    code = getattr(function, "__code__", None)
     name = getattr(function, "__name__", None) or type(function).__name__
-    return Called((owner, "function", code if code is not None else id(otherwise)), str(name))
+    what = _what_runs(function, set())
+    return Called((owner, "function", what if what is not None else id(otherwise)), str(name))
+
+
+def _what_runs(function: Any, seen: set[int]) -> Hashable:
+    """A function's code, and that of functions in its closure.
+
+    By these alone two functions differ that somebody makes for others, as Keras makes one that
+    trains and one that tests.
+    """
+    function = _innermost(function)
+    code: Hashable = getattr(function, "__code__", None)
+    if code is None or len(seen) >= 16:
+        return code
+    seen.add(id(function))
+    inner = []
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            held = cell.cell_contents
+        except ValueError:
+            # Not set yet.
+            continue
+        # Not whatever can be called: asking a stranger for attributes may do anything.
+        if isinstance(held, _FUNCTIONS) or "_python_function" in getattr(held, "__dict__", ()):
+            if id(_innermost(held)) not in seen:
+                inner.append(_what_runs(held, seen))
+    return (code, *inner) if inner else code
+
+
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 
 def _nothing() -> None:

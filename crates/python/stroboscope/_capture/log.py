@@ -8,9 +8,9 @@ import platform
 import socket
 import sys
 import threading
-import time
 from collections import deque
 from itertools import islice
+from time import time_ns
 from typing import Any, Optional
 
 
@@ -49,7 +49,7 @@ class Log:
 
     def said(self, what: str, text: str) -> None:
         """Notes a decision and its reason."""
-        self.write("said", time.time_ns(), what, text)
+        self.write("said", time_ns(), what, text)
 
     def n_steps(self) -> int:
         """How many steps have begun."""
