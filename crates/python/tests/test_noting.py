@@ -324,6 +324,30 @@ def test_another_pace_after_the_window_makes_another_window(tmp_path: Path, cloc
     assert len(windows(watched)) == 4
 
 
+def test_an_evaluation_is_not_the_loop_that_follows(tmp_path: Path, clock: Clock) -> None:
+    watched = Watched(tmp_path, is_minded=False, seconds=0.1, stacks=False)
+    train = watched.function("train")(clock.work)
+    evaluate = watched.function("evaluate")(clock.work)
+    engine = watched.engine
+    clock.steps(watched, train, lambda: engine.windows == 1 and engine.state == "watching")
+
+    def for_so_long(function: Function, seconds: int) -> int:
+        until_ns = clock.now_ns + seconds * 1_000_000_000
+        return clock.steps(watched, function, lambda: clock.now_ns >= until_ns)
+
+    before = engine.log.n_steps()
+    trained = 0
+    for _ in range(3):
+        trained += for_so_long(train, 9)
+        for_so_long(evaluate, 3)
+    assert engine.log.n_steps() == before + trained
+    assert [it[3] for it in watched.records("step-key")] == ["train"]
+    # Whatever goes on for longer than the training did is no evaluation.
+    for_so_long(evaluate, 40)
+    assert [it[3] for it in watched.records("step-key")] == ["train", "evaluate"]
+    _capture.end(engine)
+
+
 @pytest.mark.parametrize("step_ns", [100_000, 1_000_000, 30_000_000])
 def test_a_pace_that_holds_is_found_to_hold(tmp_path: Path, clock: Clock, step_ns: int) -> None:
     """However short the steps are: of these there are thousands in the seconds that are looked at."""

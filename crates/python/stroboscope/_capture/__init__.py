@@ -79,6 +79,7 @@ class Engine:
         # What begins a step, and on which thread.
         self.key: Optional[Key] = None
         self.thread = 0
+        self.loop_since_ns = 0
         # Steps of the chosen kind.
         self.steps = self.log.steps
         self.batches = 0
@@ -213,7 +214,7 @@ class Engine:
         self.log.write("step-key", starts[0], it.kind, it.name, threading.get_native_id())
         self.log.steps_before(it.calls - len(starts))
         self.steps.extend(starts)
-        self.pace_since_ns = starts[0]
+        self.pace_since_ns = self.loop_since_ns = starts[0]
         if self.state == "capturing" and self.by_time:
             # What it holds of steps is their beginning.
             self._close("steps have begun")
@@ -227,11 +228,15 @@ class Engine:
     def _maybe_moved_on(self, called: tuple[Key, int], now: int) -> None:
         """Something else repeats, and the step does not: an evaluation, another phase, a new loop."""
         durations = self.log.durations(self.pace_since_ns, 20)
-        typical = steps.median(durations) if durations else 0
-        if self.state == "capturing" or now - self.steps[-1] < 5 * typical:
+        patience_ns = 5 * steps.median(durations) if durations else 0
+        if self.windows:
+            # No hurry: an evaluation is shorter than the training before it, which comes back.
+            trained_ns = self.steps[-1] - self.loop_since_ns
+            patience_ns = max(patience_ns, min(trained_ns, steps.LONGEST_EVALUATION_NS))
+        if self.state == "capturing" or now - self.steps[-1] < patience_ns:
             return
-        # An evaluation of a loop that comes back is not its successor: the batches of both are
-        # asked for in the same way, so only calls of the same rank or a higher one count.
+        # The batches of both are asked for in the same way, so only calls of the same rank or a
+        # higher one count.
         old = self.candidates.get((self.key, self.thread)) if self.key else None
         it = self.candidates[called]
         if old is not None and steps.RANK.get(it.kind, 0) < steps.RANK.get(old.kind, 0):

@@ -19,6 +19,8 @@ RANK = {"step": 4, "optimizer": 3, "gradient": 2, "function": 1, "next": 0}
 FEWEST_CALLS = 4
 # So many calls of something else without one of the step's own: the loop has moved on.
 MOVED_ON = 12
+# What takes longer than this is taken for a loop of its own, however long the one before it took.
+LONGEST_EVALUATION_NS = 30_000_000_000
 
 
 class Candidate:
