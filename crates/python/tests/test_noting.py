@@ -348,6 +348,38 @@ def test_an_evaluation_is_not_the_loop_that_follows(tmp_path: Path, clock: Clock
     _capture.end(engine)
 
 
+def test_only_batches_that_a_step_took_are_counted(tmp_path: Path, clock: Clock) -> None:
+    # In a window that does not end, so that every call is told.
+    watched = Watched(tmp_path, is_minded=False, stacks=False, warmup=5, steps=100_000)
+    train = watched.function("train")(clock.work)
+    evaluate = watched.function("evaluate")(clock.work)
+
+    class Batch:
+        def __init__(self, n: int) -> None:
+            self.shape = (n, 3)
+
+    def next_batch(n: int) -> Callable[[], None]:
+        it = watched.function("next", "next")()
+
+        def give() -> None:
+            it()
+            # Each one is looked at.
+            watched.engine.batches = 0
+            _capture.relay.batch(Batch(n))
+
+        return give
+
+    to_train, to_evaluate = next_batch(32), next_batch(48)
+    for _ in range(20):
+        for _ in range(9):
+            to_train(), train()
+        for _ in range(2):
+            to_evaluate(), evaluate()
+    _capture.end(watched.engine)
+    seen = [it[1] for it in watched.records("examples")]
+    assert len(seen) > 100 and set(seen) == {32}
+
+
 @pytest.mark.parametrize("step_ns", [100_000, 1_000_000, 30_000_000])
 def test_a_pace_that_holds_is_found_to_hold(tmp_path: Path, clock: Clock, step_ns: int) -> None:
     """However short the steps are: of these there are thousands in the seconds that are looked at."""

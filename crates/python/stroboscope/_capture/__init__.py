@@ -82,7 +82,9 @@ class Engine:
         self.loop_since_ns = 0
         # Steps of the chosen kind.
         self.steps = self.log.steps
+        # Batches seen, and how many examples one had, until a step begins that it is for.
         self.batches = 0
+        self.examples: Optional[int] = None
         # No step is waited for: calls are only noted, on the shortest way.
         self.only_notes = False
         # The window.
@@ -117,6 +119,9 @@ class Engine:
             if called.key != self.key or thread != self.thread:
                 return self._other(now, called, thread)
             self.steps.append(now)
+            if self.examples is not None:
+                self.log.write("examples", self.examples)
+                self.examples = None
             self._decide(now)
             if self.only_notes:
                 return self._only_note_steps
@@ -147,13 +152,13 @@ class Engine:
 
     def batch(self, batch: Any) -> None:
         # One look now and then: batches of one loop are alike.
+        if self.dead or self.only_notes:
+            return
         self.batches += 1
-        if self.batches % 100 != 1 or self.dead:
+        if self.batches % 100 != 1:
             return
         try:
-            examples = examples_of(batch)
-            if examples is not None:
-                self.log.write("examples", examples)
+            self.examples = examples_of(batch)
         except Exception as error:
             self._fail(error)
 
@@ -188,6 +193,9 @@ class Engine:
             self.began[it] = self.called_ns = now
             self._search(it)
             return self._ends if self.key is None else None
+        if candidate.kind != "next":
+            # The batch was for this.
+            self.examples = None
         if candidate.since_step >= steps.MOVED_ON:
             self._maybe_moved_on(it, now)
         elif self.only_notes and candidate.since_step == 1:
