@@ -30,6 +30,7 @@ table! {
         /// The line that was running; null where it could not be made out.
         line: Option<i64>,
         /// The function that it had called, innermost: where the time went inside of libraries.
+        /// Null where most of it went into the line itself, or into what is not written in Python.
         inside: Option<String>,
         /// How many samples saw it.
         samples: i64,
@@ -41,7 +42,8 @@ table! {
 #[derive(Default)]
 struct Sum {
     samples: i64,
-    inside: BTreeMap<StrId, i64>,
+    /// By what it had called; `None`: the line itself, or what is not written in Python.
+    inside: BTreeMap<Option<StrId>, i64>,
 }
 
 type Key = (&'static str, StrId, StrId, u32);
@@ -89,11 +91,11 @@ fn lines_of(tables: &Tables, trace: &Trace, process: &Process) -> Vec<PythonLine
         let sum = sums.entry((activity, frame.file, frame.function, line)).or_default();
         sum.samples += 1;
         let mut theirs = stacks.stack(sample.place).filter(|it| !is_ours(trace.text(it.0.file)));
-        if let Some((innermost, _)) = theirs.next()
-            && (innermost.file, innermost.function) != (frame.file, frame.function)
-        {
-            *sum.inside.entry(innermost.function).or_default() += 1;
-        }
+        let innermost = theirs.next().map(|it| it.0);
+        let called = innermost
+            .filter(|it| (it.file, it.function) != (frame.file, frame.function))
+            .map(|it| it.function);
+        *sum.inside.entry(called).or_default() += 1;
     }
     let per_step = |samples: i64| {
         let counted = counted.as_ref()?;
@@ -106,7 +108,11 @@ fn lines_of(tables: &Tables, trace: &Trace, process: &Process) -> Vec<PythonLine
             function: trace.text(function).to_owned(),
             file: trace.text(file).to_owned(),
             line: (line > 0).then_some(i64::from(line)),
-            inside: sum.inside.iter().max_by_key(|it| it.1).map(|it| trace.text(*it.0).to_owned()),
+            inside: sum
+                .inside
+                .iter()
+                .max_by_key(|it| it.1)
+                .and_then(|it| Some(trace.text((*it.0)?).to_owned())),
             samples: sum.samples,
             per_step_ps: per_step(sum.samples),
         })
@@ -157,8 +163,9 @@ mod tests {
     use super::PythonLine;
     use crate::Tables;
 
-    /// Steps of 100 µs: 40 in the framework, then Python; a sample every 10 µs.
-    fn sampled() -> Tables {
+    /// Steps of 100 µs: 40 in the framework, then Python; a sample every 10 µs, of the driving
+    /// thread at this place.
+    fn sampled(driving_at: impl Fn(i64) -> u32) -> Tables {
         let step = |n: i64| format!("train#{n} {0}..{1}, EagerExecute {0}..{2}", n * 100, n * 100 + 100, n * 100 + 40);
         let steps: Vec<String> = (0..4).map(step).collect();
         let mut trace = draw(&format!(
@@ -172,7 +179,7 @@ mod tests {
         let mut samples = Vec::new();
         for at in 0..40 {
             let time = Time(at * 10_000_000 + 5_000_000);
-            samples.push(StackSample { time, thread: 1, place: 1 });
+            samples.push(StackSample { time, thread: 1, place: driving_at(at) });
             samples.push(StackSample { time, thread: 0, place: 3 });
             samples.push(StackSample { time, thread: 5, place: 0 });
         }
@@ -191,8 +198,17 @@ mod tests {
     }
 
     #[test]
+    fn a_call_now_and_then_is_not_where_the_time_goes() {
+        // Three of four samples are of the line itself, as of one that sleeps.
+        let tables = sampled(|at| u32::from(at % 4 == 0));
+        let rows = tables.get::<PythonLine>();
+        let python = rows.iter().find(|it| it.activity == "python").unwrap();
+        assert_eq!((python.function.as_str(), python.inside.as_deref()), ("log", None));
+    }
+
+    #[test]
     fn the_users_own_line_holds_what_it_calls() {
-        let tables = sampled();
+        let tables = sampled(|_| 1);
         let rows = tables.get::<PythonLine>();
         let rows: Vec<_> = rows
             .iter()
