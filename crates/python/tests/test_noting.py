@@ -152,6 +152,37 @@ def test_another_thread_makes_no_step(watched: Watched) -> None:
     assert watched.n_steps() == before + 1
 
 
+def test_a_thread_that_calls_during_a_step_makes_no_step_later(watched: Watched) -> None:
+    """The step that goes on when another thread's calls become the noted ones leaves these alone."""
+    goes_on, may_end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        if threading.current_thread() is long:
+            goes_on.set()
+            may_end.wait(30)
+
+    train = watched.function("train")(work)
+
+    def steps_then_a_long_one() -> None:
+        nonlocal long
+        long = None
+        watched.settled(train)
+        long = threading.current_thread()
+        train()
+
+    long: Any = None
+    thread = threading.Thread(target=steps_then_a_long_one)
+    thread.start()
+    assert goes_on.wait(30)
+    before = watched.n_steps()
+    train()
+    may_end.set()
+    thread.join()
+    for _ in range(5):
+        train()
+    assert watched.n_steps() == before
+
+
 def test_a_step_that_raises_is_a_step_and_the_next_one_too(watched: Watched) -> None:
     def work() -> None:
         if fails:
@@ -440,6 +471,32 @@ def test_functions_of_the_same_text_are_told_apart_by_what_they_call() -> None:
         calls_itself()
 
     assert key(calls_itself) == key(calls_itself)
+
+
+def test_a_function_that_answers_no_questions_is_known_by_its_number() -> None:
+    class Touchy:
+        def __getattr__(self, name: str) -> Any:
+            raise ValueError(name)
+
+        def __call__(self) -> None: ...
+
+    a, b = Touchy(), Touchy()
+    keys = [frameworks._identity("test", it, it).key for it in (a, a, b)]
+    assert keys[0] == keys[1] != keys[2]
+
+    # Also where only something that it holds on to does not answer.
+    class Slotted:
+        __slots__ = ("_python_function",)
+
+        def __getattr__(self, name: str) -> Any:
+            raise ValueError(name)
+
+    held = Slotted()
+
+    def holds() -> Any:
+        return held
+
+    assert frameworks._identity("test", holds, holds).key[2] == id(holds)
 
 
 def test_what_died_is_forgotten_before_its_number_is_given_again() -> None:

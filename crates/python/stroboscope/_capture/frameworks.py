@@ -33,7 +33,8 @@ class Called:
         self.key = key
         self.name = name
         # Where this thread's calls are only noted: what gets the time when one begins. While such
-        # a call goes on it is not set, so that another inside of it is not noted.
+        # a call goes on it is not set, so that another inside of it is not noted. By the end of the
+        # call another thread's calls may be the noted ones.
         self.tell: Optional[Callable[[int], None]] = None
         self.thread = 0
 
@@ -78,7 +79,7 @@ def only_note(called: Called, tell: Callable[[int], None]) -> None:
 def tell_again() -> None:
     """The watcher is told of every call again."""
     for called in tuple(_noted.values()):
-        # No thread has this number; what `tell` was is put back by a call that goes on.
+        # No thread has this number.
         called.thread = 0
     _noted.clear()
 
@@ -105,15 +106,16 @@ def _around(
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         called = find(id(args[0])) or learn(args[0])
-        tell = called.tell
-        if tell is None or get_ident() != called.thread:
+        tell, thread = called.tell, called.thread
+        if tell is None or get_ident() != thread:
             return _call(original, args, kwargs, called, watcher, gives_batch)
         called.tell = None
         try:
             tell(time_ns())
             return original(*args, **kwargs)
         finally:
-            called.tell = tell
+            if called.thread == thread:
+                called.tell = tell
 
     return call
 
@@ -209,10 +211,18 @@ def _innermost(function: Any) -> Any:
 
 def _identity(owner: str, function: Any, otherwise: Any) -> Called:
     """The same for a function that is wrapped anew at every step."""
-    function = _innermost(function)
-    name = getattr(function, "__name__", None) or type(function).__name__
-    what = _what_runs(function, set())
-    return Called((owner, "function", what if what is not None else id(otherwise)), str(name))
+    what: Hashable = None
+    name = ""
+    try:
+        function = _innermost(function)
+        name = str(getattr(function, "__name__", None) or type(function).__name__)
+        what = _what_runs(function, set())
+        hash(what)
+    except Exception:
+        # It is the program's own: asked for an attribute it may do anything, and must not be
+        # stopped by that.
+        what = None
+    return Called((owner, "function", what if what is not None else id(otherwise)), name or "a function")
 
 
 def _what_runs(function: Any, seen: set[int]) -> Hashable:
@@ -459,15 +469,16 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # The short way, as in `_around`.
         called = self._called
-        tell = called.tell
-        if tell is None or get_ident() != called.thread:
+        tell, thread = called.tell, called.thread
+        if tell is None or get_ident() != thread:
             return _call(self._jitted, args, kwargs, called, self._watcher)
         called.tell = None
         try:
             tell(time_ns())
             return self._jitted(*args, **kwargs)
         finally:
-            called.tell = tell
+            if called.thread == thread:
+                called.tell = tell
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
