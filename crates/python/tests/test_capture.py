@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -141,6 +142,54 @@ def test_steady_steps_are_captured_and_the_line_is_named(tmp_path: Path, jax: No
     (process,) = manifest(out)["processes"]  # type: ignore[misc]
     assert process["frameworks"].keys() == {"jax"}
     assert [it["what"] for it in process["said"]][:3] == ["window-start", "window-end", "saved"]
+
+
+def steps_named(out: Path) -> set[str]:
+    """By what the steps of a run were found."""
+    (path,) = out.glob("python-*.jsonl")
+    records = map(json.loads, path.read_text().splitlines()[1:])
+    return {it[3] for it in records if it[0] == "step-key"}
+
+
+def test_steps_of_a_program_compiled_ahead_are_seen(tmp_path: Path, jax: None):
+    ahead = "\ntrain_step = train_step.lower(jnp.ones((64, 64))).compile()\n"
+    done, out = run(tmp_path, LOOP + ahead + "loop(60)\n", "--steps", "5")
+    assert done.returncode == 0, done.stderr
+    assert steps_named(out) == {"train_step"}
+    captured = stroboscope.load(out)
+    assert captured.steps.count >= 5
+    assert len(captured["run_step"].to_dicts()) == 59
+
+
+def test_steps_of_a_session_are_seen(tmp_path: Path):
+    if importlib.util.find_spec("tensorflow") is None:
+        pytest.skip("TensorFlow is not installed: its sessions are not tested")
+    done, out = run(
+        tmp_path,
+        """
+        import time
+        import tensorflow.compat.v1 as tf
+        tf.disable_eager_execution()
+        w = tf.get_variable("w", [64, 64])
+        loss = tf.reduce_mean(tf.matmul(w, w), name="loss")
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for n in range(60):
+                session.run([train, loss])
+                if n % 10 == 0:
+                    session.run(fetches=loss)
+                time.sleep(0.02)
+        print("done")
+        """,
+        "--steps",
+        "5",
+    )
+    assert (done.stdout, done.returncode) == (b"done\n", 0), done.stderr
+    assert steps_named(out) == {"GradientDescent"}
+    captured = stroboscope.load(out)
+    assert captured.steps.count >= 5
+    assert len(captured["run_step"].to_dicts()) == 59
 
 
 def test_as_many_steps_as_asked_for(tmp_path: Path, jax: None):

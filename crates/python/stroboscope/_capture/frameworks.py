@@ -95,7 +95,7 @@ def _is_inside() -> bool:
 def _around(
     original: Callable[..., Any],
     watcher: Watcher,
-    known: Union[_Known, _TheSame],
+    known: Union[_Known, _TheSame, _Given],
     gives_batch: bool = False,
 ) -> Callable[..., Any]:
     """Tells the watcher of outermost calls. What a call calls in turn is part of it."""
@@ -176,6 +176,18 @@ class _TheSame:
         self.find = self.learn = lambda _: called
 
 
+class _Given:
+    """What is called comes first among the arguments."""
+
+    @staticmethod
+    def find(_: int) -> Optional[Called]:
+        return None
+
+    @staticmethod
+    def learn(called: Called) -> Called:
+        return called
+
+
 def _told(
     start: Callable[..., Any], stop: Callable[..., Any], watcher: Watcher, owner: str, folder: str
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -250,6 +262,18 @@ def _what_runs(function: Any, seen: set[int]) -> Hashable:
     return (code, *inner) if inner else code
 
 
+def _names(fetched: Any) -> tuple[str, ...]:
+    """What a session is asked for."""
+    try:
+        if isinstance(fetched, dict):
+            fetched = tuple(fetched.values())
+        if not isinstance(fetched, (list, tuple)):
+            fetched = (fetched,)
+        return tuple(str(getattr(it, "name", type(it).__name__)) for it in fetched) or ("nothing",)
+    except Exception:
+        return ("something",)
+
+
 _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 
@@ -271,6 +295,7 @@ class TensorFlow:
                 "tf.function": lambda: self._watch_functions(watcher),
                 "gradients": lambda: self._watch_gradients(watcher),
                 "iterators": lambda: self._watch_iterators(watcher),
+                "sessions": lambda: self._watch_sessions(watcher),
                 "Python in pipelines": self._watch_py_functions,
                 "its profiler": lambda: self._watch_profiler(watcher),
             }
@@ -303,6 +328,31 @@ class TensorFlow:
         iterator = iterator_ops.OwnedIterator
         iterator.__next__ = _around(iterator.__next__, watcher, known, True)
         iterator.get_next = _around(iterator.get_next, watcher, known, True)
+
+    def _watch_sessions(self, watcher: Watcher) -> None:
+        """The loops of TensorFlow 1, which still run: a step is what is fetched."""
+        from tensorflow.python.client import session
+
+        known: dict[tuple[str, ...], Called] = {}
+        base = session.BaseSession
+        original = base.run
+
+        def run_what(_: Called, *args: Any, **kwargs: Any) -> Any:
+            return original(*args, **kwargs)
+
+        told = _around(run_what, watcher, _Given())
+
+        @functools.wraps(original)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            fetched = _names(args[1] if len(args) > 1 else kwargs.get("fetches"))
+            called = known.get(fetched)
+            if called is None:
+                called = Called((self.name, "function", ("run", fetched)), fetched[0])
+                if len(known) < 256:
+                    known[fetched] = called
+            return told(called, *args, **kwargs)
+
+        base.run = run
 
     def _watch_py_functions(self) -> None:
         from tensorflow.python.ops import script_ops
@@ -351,6 +401,7 @@ class Jax:
         return _each(
             {
                 "jax.jit": lambda: self._watch_jit(watcher),
+                "what is compiled ahead": lambda: self._watch_compiled_ahead(watcher),
                 "its profiler": lambda: self._watch_profiler(watcher),
             }
         )
@@ -368,6 +419,19 @@ class Jax:
             return jitted if self._is_its_own(fun) else Jitted(jitted, watcher, self.name)
 
         pjit._cpp_pjit = watched
+
+    def _watch_compiled_ahead(self, watcher: Watcher) -> None:
+        from jax._src import stages
+
+        def identify(it: Any) -> Called:
+            name = getattr(getattr(it._executable, "unsafe_call", None), "name", None)
+            name = str(name or "a compiled function")
+            if name.startswith("jit(") and name.endswith(")"):
+                name = name[4:-1]
+            return Called((self.name, "function", id(it)), name)
+
+        compiled = stages.Compiled
+        compiled.__call__ = _around(compiled.__call__, watcher, _Known(identify))
 
     def _is_its_own(self, function: Any) -> bool:
         """Many of JAX's own functions are compiled too, some on first use."""
