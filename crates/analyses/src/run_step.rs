@@ -95,6 +95,9 @@ impl Overhead {
         let after = rows[last..].iter().filter(off).take(n_on);
         let after = after.map(|it| it.dur_ps).take_while(|&it| it / PAUSE <= on_ps && on_ps / PAUSE <= it);
         let mut after: Vec<i64> = after.collect();
+        if [&on, &before, &after].into_iter().any(|it| hands_over(it)) {
+            return None;
+        }
         let (n_off, off_ps) = match (before.len() >= FEWEST, after.len() >= FEWEST) {
             (true, true) => {
                 let a = crate::step::median(&mut before)?;
@@ -115,6 +118,14 @@ impl Overhead {
         }
         Some(Overhead { off_ps, on_ps, n_off, n_on })
     }
+}
+
+/// Whether calls return at once and now and then wait for what was handed over: then single ones
+/// say nothing of what a step takes.
+fn hands_over(durs: &[i64]) -> bool {
+    let total: i64 = durs.iter().fold(0, |sum, &it| sum.saturating_add(it));
+    let Some(mean) = total.checked_div(durs.len() as i64) else { return false };
+    durs.iter().filter(|&&it| it < mean / 10).count() * 20 >= durs.len()
 }
 
 #[cfg(test)]
@@ -154,6 +165,22 @@ mod tests {
         let overhead = Overhead::of(&run()).unwrap();
         assert_eq!((overhead.off_ps, overhead.on_ps), (10_000_000, 12_000_000));
         assert_eq!((overhead.n_off, overhead.n_on), (17, 10));
+    }
+
+    #[test]
+    fn calls_that_hand_their_work_over_do_not_tell_what_profiling_costs() {
+        let mut process = Process { pid: 7, ..Process::default() };
+        let mut at = 0;
+        for count in 1..=61 {
+            process.steps.push(StepCount { time: Time(at), count, anew: count == 1 });
+            // Nine at once, then a wait for all ten.
+            at += if count % 10 == 0 { 99_100_000 } else { 100_000 };
+        }
+        let time = |step: usize| process.steps[step - 1].time;
+        let window = Window { start: time(20), end: Some(time(40)), until: Some(time(40)) };
+        process.windows.push(window);
+        let trace = Trace { processes: vec![process], ..Trace::default() };
+        assert_eq!(Overhead::of(&Tables::new(Arc::new(trace))), None);
     }
 
     #[test]

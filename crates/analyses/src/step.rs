@@ -13,9 +13,11 @@
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
-use trace::{EventId, NumberKey, OpKind, StrId, Time, Trace, Track, TrackId, TrackKind};
+use trace::{EventId, NumberKey, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use crate::{Analysis, Tables};
+
+mod ahead;
 
 table! {
     /// The training steps of each host, from the start of one to the start of the next.
@@ -98,52 +100,6 @@ struct Found {
     ends_at: Option<i64>,
 }
 
-impl Found {
-    /// Whether its steps cover much more time than another's.
-    fn spans_more_than(&self, other: &Found) -> bool {
-        let span = |it: &Found| match (it.starts.first(), it.starts.last()) {
-            (Some(first), Some(last)) => last.0 - first.0,
-            _ => 0,
-        };
-        self.starts.len() > 2 && span(self) / 2 > span(other)
-    }
-}
-
-/// Whether a host only handed its work over: most of it ran after the last step was called.
-fn ran_ahead(trace: &Trace, host: TrackId, found: &Found) -> bool {
-    let (Some(first), Some(last)) = (found.starts.first(), found.starts.last()) else {
-        return false;
-    };
-    if found.starts.len() < 3 || trace.tracks[found.track.row()].kind != TrackKind::Thread {
-        return false;
-    }
-    let streams: Vec<TrackId> = on_host(trace, host, TrackKind::Stream)
-        .filter(|it| !trace.tracks[it.row()].events.is_empty())
-        .collect();
-    let (kind, tracks) = match streams.is_empty() {
-        true => (OpKind::Op, on_host(trace, host, TrackKind::Thread).collect()),
-        false => (OpKind::Kernel, streams),
-    };
-    let tracks = tracks.into_iter().filter(|&it| !is_pipeline_thread(trace.track_name(it)));
-    let tracks: Vec<&Track> = tracks.map(|it| &trace.tracks[it.row()]).collect();
-    let (first, last) = (Time(first.0), Time(last.1));
-    let time_from = |moment: Time| {
-        let rows = tracks.iter().flat_map(move |it| {
-            let starts = &trace.events.start[it.rows()];
-            it.rows().skip(starts.partition_point(|&it| it < moment))
-        });
-        rows.filter(|&it| trace.events.kind[it] == kind)
-            .map(|it| (trace.events.start[it], trace.events.dur[it].0))
-    };
-    let after = time_from(last).fold(0_i64, |sum, it| sum.saturating_add(it.1));
-    // Mostly that is little, and soon outdone.
-    let mut during = time_from(first).filter(|it| it.0 < last).scan(0_i64, |sum, it| {
-        *sum = sum.saturating_add(it.1);
-        Some(*sum)
-    });
-    after > 0 && !during.any(|it| it >= after)
-}
-
 impl Analysis for Step {
     fn run(tables: &Tables) -> Vec<Step> {
         let trace = tables.trace();
@@ -154,11 +110,7 @@ impl Analysis for Step {
                 .or_else(|| by_calls(trace, host))
                 .or_else(|| by_watching(trace, host));
             let found = match found {
-                // What was called ahead of time runs later: its own rhythm is that of the steps.
-                Some(ahead) if ran_ahead(trace, host, &ahead) => {
-                    by_period(trace, host).filter(|it| it.spans_more_than(&ahead)).or(Some(ahead))
-                }
-                Some(found) => Some(found),
+                Some(found) => Some(ahead::of_the_work(trace, host, found)),
                 None => by_period(trace, host),
             };
             if let Some(found) = found {
@@ -428,26 +380,34 @@ fn by_period(trace: &Trace, host: TrackId) -> Option<Found> {
     let python = threads.iter().copied().find(|&it| trace.track_name(it).contains("python"));
     // Where ops are shared out, one thread alone shows some of them at chance distances: the
     // larger number of names that agree wins.
-    let alone = thread.and_then(|it| period_on(trace, it, &[it]));
-    let together = python.or(thread).and_then(|it| period_on(trace, it, &threads));
+    let alone = thread.and_then(|it| period_on(trace, it, &[it], tells_a_period));
+    let together = python.or(thread).and_then(|it| period_on(trace, it, &threads, tells_a_period));
     let hosts = match (alone, together) {
         (Some(alone), Some(together)) => Some(if alone.0 >= together.0 { alone } else { together }),
         (alone, together) => alone.or(together),
     };
-    hosts.or_else(|| stream.and_then(|it| period_on(trace, it, &[it]))).map(|it| it.1)
+    let streams = || stream.and_then(|it| period_on(trace, it, &[it], tells_a_period));
+    hosts.or_else(streams).map(|it| it.1)
+}
+
+fn tells_a_period(kind: OpKind) -> bool {
+    !matches!(kind, OpKind::Listener | OpKind::Memory | OpKind::OpEnd)
 }
 
 /// More occurrences than this are no steps a person would capture.
 const MOST_STEPS: usize = 20_000;
 
-/// The period in what runs on `tracks`, for steps that are said to be on `track`, and how much
-/// speaks for it.
-fn period_on(trace: &Trace, track: TrackId, tracks: &[TrackId]) -> Option<(u64, Found)> {
+/// The period in what of these kinds runs on `tracks`, for steps that are said to be on `track`,
+/// and how much speaks for it.
+fn period_on(
+    trace: &Trace,
+    track: TrackId,
+    tracks: &[TrackId],
+    counts: impl Fn(OpKind) -> bool,
+) -> Option<(u64, Found)> {
     let events = &trace.events;
-    let counts =
-        |row: &usize| !matches!(events.kind[*row], OpKind::Listener | OpKind::Memory | OpKind::OpEnd);
     let rows = tracks.iter().flat_map(|it| trace.tracks[it.row()].rows());
-    let mut rows: Vec<u32> = rows.filter(counts).map(|it| it as u32).collect();
+    let mut rows: Vec<u32> = rows.filter(|&it| counts(events.kind[it])).map(|it| it as u32).collect();
     rows.sort_by_key(|&it| events.start[it as usize]);
     let first = events.start[*rows.first()? as usize].0;
     // When all that began before a row was over: what is left until the row is a pause.
@@ -760,26 +720,6 @@ mod tests {
         let durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
         assert_eq!(durs, [50_000_000; 9]);
         assert_eq!(steps[0].found_by, "period");
-    }
-
-    #[test]
-    fn calls_that_run_ahead_are_not_the_steps() {
-        let mut picture = "host/python: ".to_owned();
-        for call in 0..8 {
-            picture += &format!("PjitFunction(f) {}..{}, ", call * 2, call * 2 + 1);
-        }
-        picture += "x 0..1\nhost/pool: ";
-        for step in 0..8 {
-            let at = 20 + step * 50;
-            picture += &format!(
-                "a:MatMul {at}..{}, b:Relu {}..{}, c:Sum {}..{}, ",
-                at + 20, at + 20, at + 30, at + 30, at + 48
-            );
-        }
-        let tables = Tables::new(Arc::new(draw(&(picture + "x 0..1"))));
-        let steps = tables.get::<Step>();
-        let durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
-        assert_eq!(durs, [50_000_000; 7]);
     }
 
     #[test]

@@ -199,10 +199,19 @@ impl Columns {
 }
 
 /// Why too few steps are too few.
-fn too_few(n: u64) -> String {
-    match n {
-        0 => format!("No steady steps: at least {FEWEST_STEPS} are needed to judge."),
-        1 => format!("1 steady step: at least {FEWEST_STEPS} are needed to judge."),
-        n => format!("{n} steady steps: at least {FEWEST_STEPS} are needed to judge."),
-    }
+fn too_few(measured: &Measured) -> String {
+    let (steps, values) = (measured.n_steps(), measured.n_values());
+    let what = match steps {
+        0 => "No steady steps".to_owned(),
+        1 => "1 steady step".to_owned(),
+        _ if values < steps => {
+            let waited = if values == 1 { "once".to_owned() } else { format!("{values} times") };
+            return format!(
+                "{steps} steady steps hand their work over, which was waited for {waited}: at \
+                 least {FEWEST_STEPS} times are needed to judge."
+            );
+        }
+        _ => format!("{steps} steady steps"),
+    };
+    format!("{what}: at least {FEWEST_STEPS} are needed to judge.")
 }

@@ -71,9 +71,14 @@ impl Measured {
         self.summary.as_ref().map_or(0, |it| it.n_steps)
     }
 
+    /// Steady steps, and means over several of them, each counted as one.
+    pub fn n_values(&self) -> u64 {
+        self.runs.iter().map(|it| it.run.steady.len() as u64).sum()
+    }
+
     /// Whether there are enough steady steps to judge.
     pub fn is_enough(&self) -> bool {
-        self.n_steps() >= FEWEST_STEPS
+        self.n_values() >= FEWEST_STEPS
     }
 
     /// Examples in a step, where all runs agree.

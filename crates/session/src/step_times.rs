@@ -238,14 +238,16 @@ impl Reader {
     }
 
     fn finish(mut self, file: PathBuf) -> ProcessSteps {
+        for series in 0..self.series.len() {
+            let (ours, others) = self.spans.into_iter().partition(|it| it.series == series);
+            self.spans = others;
+            self.spans.extend(rounds(ours, |it| is_disturbed(&self.windows, it)));
+        }
         for span in &self.spans {
-            let touches = |it: &Window| {
-                span.end_ns >= it.start_ns && it.end_ns.is_none_or(|end| span.start_ns <= end)
-            };
             let series = &mut self.series[span.series];
             series.began_ns = series.began_ns.or(Some(span.start_ns));
             series.ended_ns = Some(span.end_ns);
-            match self.windows.iter().any(touches) {
+            match is_disturbed(&self.windows, span) {
                 true => series.profiled += u64::from(span.steps),
                 false => series.times.push(span.mean_ps, span.steps),
             }
@@ -255,6 +257,65 @@ impl Reader {
         ProcessSteps { file, host, pid, series, notes }
     }
 }
+
+/// Whether a profiler was started, on or saved meanwhile.
+fn is_disturbed(windows: &[Window], span: &Span) -> bool {
+    let touches = |it: &Window| {
+        span.end_ns >= it.start_ns && it.end_ns.is_none_or(|end| span.start_ns <= end)
+    };
+    windows.iter().any(touches)
+}
+
+/// Steps that hand their work over return at once, until somebody waits for all of it: what they
+/// take is known over whole rounds only, from the end of one wait to the end of the next.
+///
+/// ```text
+/// calls  ||||||| | | | | |--- wait ---||||||| | | | | |--- wait ---|||
+///                          round      ^            round           ^
+/// ```
+fn rounds(spans: Vec<Span>, is_disturbed: impl Fn(&Span) -> bool) -> Vec<Span> {
+    let n_steps: f64 = spans.iter().map(|it| f64::from(it.steps)).sum();
+    let time_of = |it: &Span| it.mean_ps as f64 * f64::from(it.steps);
+    let mean = spans.iter().map(time_of).sum::<f64>() / n_steps;
+    let at_once = |it: &&Span| (it.mean_ps as f64) < mean / AT_ONCE;
+    let n_at_once: f64 = spans.iter().filter(at_once).map(|it| f64::from(it.steps)).sum();
+    let is_long = |it: &&Span| it.steps == 1 && it.mean_ps as f64 > mean * WAITS;
+    let waited: f64 = spans.iter().filter(is_long).map(time_of).sum();
+    // As much as the work of those that did not wait for theirs cannot come by chance.
+    let hand_over = n_at_once >= n_steps * 0.05 && waited >= n_at_once * mean / 2.0;
+    if !hand_over || spans.iter().filter(is_long).count() < 3 {
+        return spans;
+    }
+    // A profiler that is started or saved holds up calls, not the work.
+    let waits = |it: &Span| is_long(&it) && !is_disturbed(it);
+    let mut whole = Vec::new();
+    let mut round: Option<(Span, i128)> = None;
+    // What lies before the first wait holds the start of the program.
+    for span in spans.into_iter().skip_while(|it| !waits(it)).skip(1) {
+        let ends = waits(&span);
+        let ps = i128::from(span.mean_ps) * i128::from(span.steps);
+        let (sum, total) = match round.take() {
+            None => (span, ps),
+            Some((sum, total)) => {
+                let steps = sum.steps.saturating_add(span.steps);
+                (Span { end_ns: span.end_ns, steps, ..sum }, total + ps)
+            }
+        };
+        match ends {
+            true => {
+                let mean_ps = i64::try_from(total / i128::from(sum.steps)).unwrap_or(i64::MAX);
+                whole.push(Span { mean_ps, ..sum });
+            }
+            false => round = Some((sum, total)),
+        }
+    }
+    whole
+}
+
+/// What takes less than this part of a mean step was only handed over.
+const AT_ONCE: f64 = 10.0;
+/// What takes as many mean steps waits for the work of several.
+const WAITS: f64 = 4.0;
 
 #[cfg(test)]
 mod tests {
@@ -334,6 +395,36 @@ mod tests {
         assert_eq!((only(&found).profiled, only(&found).times.len()), (4, 5));
         let killed = read(&text.replace("window-end", "x").replace("saved", "x"));
         assert_eq!((only(&killed).profiled, only(&killed).times.len()), (7, 2));
+    }
+
+    #[test]
+    fn steps_that_hand_their_work_over_are_known_by_rounds() {
+        // 30 at once, 20 as the work lets them, a wait for the 30: 10 µs of work a step.
+        let times = |n: i64| {
+            let (mut text, mut at) = ("[\"step\", 0, 0]\n".to_owned(), 0);
+            for step in 1..=n {
+                at += match step % 51 {
+                    1..=30 => 10,
+                    31..=50 => 10_000,
+                    _ => 309_700,
+                };
+                text += &format!("[\"step\", {at}, {step}]\n");
+            }
+            text
+        };
+        let found = read(&times(51 * 6 + 20));
+        let times_found = &only(&found).times;
+        assert_eq!(times_found.steps(), [51; 5]);
+        assert_eq!(times_found.ps(), [10_000_000; 5]);
+        // One wait in a run that is otherwise even is a slow step.
+        let mut even = String::new();
+        for step in 0..100 {
+            even += &format!(
+                "[\"step\", {}, {step}]\n",
+                step * 1000 + if step > 50 { 50_000 } else { 0 }
+            );
+        }
+        assert_eq!(only(&read(&even)).times.len(), 99);
     }
 
     #[test]

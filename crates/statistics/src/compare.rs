@@ -129,8 +129,9 @@ pub fn compare(a: &[Run], b: &[Run], question: Question) -> Option<Comparison> {
     let unseen = doubt(Doubt::OneRun, unseen(&a_runs, &b_runs));
     let off = doubt(Doubt::Drift, drift_of_one(&a) + drift_of_one(&b))
         + doubt(Doubt::NotSteady, wander(&a).max(wander(&b)));
-    let n_steps = |runs: &[Run]| runs.iter().map(|it| it.steady.n_steps()).sum::<u64>();
-    let too_few = n_steps(&a).min(n_steps(&b)) < FEWEST_STEPS;
+    // A mean over several steps is one value, however many it stands for.
+    let n_values = |runs: &[Run]| runs.iter().map(|it| it.steady.len() as u64).sum::<u64>();
+    let too_few = n_values(&a).min(n_values(&b)) < FEWEST_STEPS;
     if too_few {
         doubts.push(Doubt::FewSteps);
     }

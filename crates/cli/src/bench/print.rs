@@ -82,7 +82,7 @@ fn plain(name: &str) -> String {
 /// What a colleague would say.
 fn sentence(measured: &Measured) -> String {
     let Some(summary) = measured.summary.as_ref().filter(|_| measured.is_enough()) else {
-        return too_few(measured.n_steps());
+        return too_few(measured);
     };
     let word = if measured.is_inference() { "latency" } else { "a step" };
     let median = Dur(summary.median.value_ps);
@@ -160,7 +160,10 @@ fn grid(measured: &Measured, root: Option<&Path>, is_wide: bool) -> Grid {
     columns.number("steps", steps.collect());
     columns.number("warm-up", skipped.into_iter().map(count).collect());
     columns.number("median", times(&|it| Some(it.median.value_ps)));
-    columns.number("95 % interval", each(&|it| range(it.median)));
+    // One value, or ten alike, have an interval of no width, which says nothing.
+    let is_told = |it: &Summary| it.median.low_ps < it.median.high_ps;
+    let interval = |it: &Summary| if is_told(it) { range(it.median) } else { String::new() };
+    columns.number("95 % interval", each(&interval));
     columns.number("p90", percentile(900));
     if is_wide {
         columns.number("p95", percentile(950));
@@ -223,7 +226,7 @@ fn warnings(measured: &Measured) -> Vec<String> {
         let averaged = it.run.steady.n_averaged();
         if averaged > 0 {
             warn(format!(
-                "Percentiles are not known: of {} steps only means over several were kept",
+                "Percentiles are not known: of {} steps only means over several are",
                 count(averaged)
             ));
         }

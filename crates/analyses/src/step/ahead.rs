@@ -1,0 +1,238 @@
+//! Steps of a loop that hands its work over and runs ahead of it, as JAX loops do.
+//!
+//! ```text
+//! calls  |||||||||||||   |   |   |   |   | … |-- wait --|||||||||||||   |   |
+//! work   |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+//! ```
+//!
+//! Calls return at once until so many are on their way that the next one has to wait, or until
+//! the program asks for a result. When calls began says little of what a step takes; when their
+//! work began does.
+
+use trace::{EdgeKind, OpKind, Time, Trace, Track, TrackId, TrackKind};
+
+use super::{Found, by_period, is_pipeline_thread, on_host, period_on};
+
+/// The same steps, from when their work began, where calls ran ahead of it.
+pub fn of_the_work(trace: &Trace, host: TrackId, calls: Found) -> Found {
+    if ran_ahead(trace, host, &calls) {
+        // What was called ahead of time runs later: its own rhythm is that of the steps.
+        return match by_period(trace, host) {
+            Some(work) if work.spans_more_than(&calls) => work,
+            _ => calls,
+        };
+    }
+    let uneven = unevenness(&calls.starts);
+    if calls.starts.len() < FEWEST || uneven < UNEVEN || !is_a_thread(trace, calls.track) {
+        return calls;
+    }
+    let Some(starts) = starts_of_work(trace, host, &calls) else { return calls };
+    let alike = starts.len().abs_diff(calls.starts.len()) <= calls.starts.len() / 3;
+    if alike && unevenness(&starts) * 2.0 < uneven {
+        return Found { starts, ends_at: None, ..calls };
+    }
+    calls
+}
+
+/// Fewer steps have no pattern.
+const FEWEST: usize = 8;
+/// Where calls are as even as this, they are not held up in turns.
+const UNEVEN: f64 = 0.25;
+
+/// How far steps lie from the middle one, as a share of all time. One of a hundred that takes a
+/// hundred times as long makes 0.5.
+fn unevenness(starts: &[(i64, i64, Option<i64>)]) -> f64 {
+    let mut durs: Vec<i64> = starts.windows(2).map(|it| it[1].0 - it[0].0).collect();
+    let Some(typical) = super::median(&mut durs) else { return 0.0 };
+    let total: f64 = durs.iter().map(|&it| it as f64).sum();
+    let apart: f64 = durs.iter().map(|&it| (it - typical).abs() as f64).sum();
+    if total > 0.0 { apart / total } else { 0.0 }
+}
+
+/// When the work of each step began: by the launches in it where there are any, else by the
+/// rhythm of the ops.
+fn starts_of_work(
+    trace: &Trace,
+    host: TrackId,
+    calls: &Found,
+) -> Option<Vec<(i64, i64, Option<i64>)>> {
+    let mut first: Vec<Option<i64>> = vec![None; calls.starts.len()];
+    for edge in 0..trace.edges.len() {
+        let (from, to) = (trace.edges.from[edge], trace.edges.to[edge]);
+        if trace.edges.kind[edge] != EdgeKind::Launch
+            || trace.events.kind[to.row()] != OpKind::Kernel
+            || trace.ancestor(trace.track_of(from), TrackKind::Host) != Some(host)
+        {
+            continue;
+        }
+        let at = trace.events.start[from.row()].0;
+        let step = calls.starts.partition_point(|it| it.0 <= at);
+        if let Some(first) = step.checked_sub(1).and_then(|it| first.get_mut(it)) {
+            let began = trace.events.start[to.row()].0;
+            *first = Some(first.map_or(began, |it| it.min(began)));
+        }
+    }
+    if first.iter().any(Option::is_some) {
+        let steps = first.iter().zip(&calls.starts);
+        let mut starts: Vec<_> = steps.filter_map(|(&it, call)| Some((it?, it?, call.2))).collect();
+        starts.sort_unstable();
+        starts.dedup_by_key(|it| it.0);
+        return Some(starts);
+    }
+    let threads = on_host(trace, host, TrackKind::Thread);
+    let threads: Vec<TrackId> =
+        threads.filter(|&it| !is_pipeline_thread(trace.track_name(it))).collect();
+    let (_, work) = period_on(trace, calls.track, &threads, |it| it == OpKind::Op)?;
+    Some(work.starts)
+}
+
+fn is_a_thread(trace: &Trace, track: TrackId) -> bool {
+    trace.tracks[track.row()].kind == TrackKind::Thread
+}
+
+impl Found {
+    /// Whether its steps cover much more time than another's.
+    fn spans_more_than(&self, other: &Found) -> bool {
+        let span = |it: &Found| match (it.starts.first(), it.starts.last()) {
+            (Some(first), Some(last)) => last.0 - first.0,
+            _ => 0,
+        };
+        self.starts.len() > 2 && span(self) / 2 > span(other)
+    }
+}
+
+/// Whether a host only handed its work over: most of it ran after the last step was called.
+fn ran_ahead(trace: &Trace, host: TrackId, found: &Found) -> bool {
+    let (Some(first), Some(last)) = (found.starts.first(), found.starts.last()) else {
+        return false;
+    };
+    if found.starts.len() < 3 || !is_a_thread(trace, found.track) {
+        return false;
+    }
+    let streams: Vec<TrackId> = on_host(trace, host, TrackKind::Stream)
+        .filter(|it| !trace.tracks[it.row()].events.is_empty())
+        .collect();
+    let (kind, tracks) = match streams.is_empty() {
+        true => (OpKind::Op, on_host(trace, host, TrackKind::Thread).collect()),
+        false => (OpKind::Kernel, streams),
+    };
+    let tracks = tracks.into_iter().filter(|&it| !is_pipeline_thread(trace.track_name(it)));
+    let tracks: Vec<&Track> = tracks.map(|it| &trace.tracks[it.row()]).collect();
+    let (first, last) = (Time(first.0), Time(last.1));
+    let time_from = |moment: Time| {
+        let rows = tracks.iter().flat_map(move |it| {
+            let starts = &trace.events.start[it.rows()];
+            it.rows().skip(starts.partition_point(|&it| it < moment))
+        });
+        rows.filter(|&it| trace.events.kind[it] == kind)
+            .map(|it| (trace.events.start[it], trace.events.dur[it].0))
+    };
+    let after = time_from(last).fold(0_i64, |sum, it| sum.saturating_add(it.1));
+    // Mostly that is little, and soon outdone.
+    let mut during = time_from(first).filter(|it| it.0 < last).scan(0_i64, |sum, it| {
+        *sum = sum.saturating_add(it.1);
+        Some(*sum)
+    });
+    after > 0 && !during.any(|it| it >= after)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trace::testing::draw;
+
+    use crate::Tables;
+    use crate::step::Step;
+
+    #[test]
+    fn calls_that_run_ahead_are_not_the_steps() {
+        let mut picture = "host/python: ".to_owned();
+        for call in 0..8 {
+            picture += &format!("PjitFunction(f) {}..{}, ", call * 2, call * 2 + 1);
+        }
+        picture += "x 0..1\nhost/pool: ";
+        for step in 0..8 {
+            let at = 20 + step * 50;
+            picture += &format!(
+                "a:MatMul {at}..{}, b:Relu {}..{}, c:Sum {}..{}, ",
+                at + 20, at + 20, at + 30, at + 30, at + 48
+            );
+        }
+        let tables = Tables::new(Arc::new(draw(&(picture + "x 0..1"))));
+        let steps = tables.get::<Step>();
+        let durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
+        assert_eq!(durs, [50_000_000; 7]);
+    }
+
+    /// When calls that take 1 µs return: three at once, then as the work lets them, with a wait
+    /// for all of it after every ten. A step of work takes 50 µs.
+    fn held_up_in_turns(n: i64) -> Vec<i64> {
+        let (mut calls, mut at) = (Vec::new(), 0);
+        for step in 0..n {
+            if step % 10 == 0 {
+                // All work so far is done.
+                at = at.max(step * 50);
+            } else if step % 10 > 3 {
+                at = at.max((step - 3) * 50);
+            }
+            calls.push(at);
+            at += 2;
+        }
+        calls
+    }
+
+    fn durations(picture: &str) -> (Vec<i64>, Option<i64>, &'static str) {
+        let tables = Tables::new(Arc::new(draw(picture)));
+        let steps = tables.get::<Step>();
+        let counted = steps.iter().filter(|it| it.counts());
+        let durs = counted.map(|it| it.dur_ps / 1_000_000).collect();
+        (durs, steps[3].number, steps[0].found_by)
+    }
+
+    #[test]
+    fn calls_that_are_held_up_in_turns_are_not_the_steps() {
+        let mut picture = "host/python: x 0..1".to_owned();
+        for at in held_up_in_turns(40) {
+            picture += &format!(", PjitFunction(f) {}..{}", at + 1, at + 2);
+        }
+        picture += "\nhost/pool: x 0..1";
+        for step in 0..40 {
+            let at = 5 + step * 50;
+            picture += &format!(", a:MatMul {at}..{}, b:Relu {}..{}", at + 30, at + 30, at + 48);
+        }
+        let (durs, _, found_by) = durations(&picture);
+        assert_eq!(durs[..39], [50; 39]);
+        assert_eq!(found_by, "calls");
+    }
+
+    #[test]
+    fn kernels_say_when_the_work_of_a_marked_step_began() {
+        let mut picture = "host/python: x 0..1".to_owned();
+        for (step, at) in held_up_in_turns(40).into_iter().enumerate() {
+            picture += &format!(", train#{step} {at}..{at}.9, cudaLaunchKernel@{step} {at}.5..{at}.6");
+        }
+        picture += "\ngpu0/stream1: ";
+        for step in 0..40 {
+            let at = 5 + step * 50;
+            picture += &format!("k@{step} {at}..{}, ", at + 48);
+        }
+        let (durs, number, found_by) = durations(&(picture + "x 0..1"));
+        assert_eq!(durs[..38], [50; 38]);
+        assert_eq!((number, found_by), (Some(3), "markers"));
+    }
+
+    #[test]
+    fn a_slow_step_whose_work_is_slow_too_stays_slow() {
+        let mut picture = "host/python: x 0..1".to_owned();
+        let mut work = "\nhost/pool: x 0..1".to_owned();
+        let mut at = 2;
+        for step in 0..40 {
+            picture += &format!(", PjitFunction(f) {at}..{}", at + 48);
+            work += &format!(", a:MatMul {}..{}, b:Relu {}..{}", at + 1, at + 30, at + 30, at + 45);
+            at += if step % 10 == 9 { 500 } else { 50 };
+        }
+        let (durs, ..) = durations(&(picture + &work));
+        assert_eq!(durs.iter().filter(|&&it| it == 500).count(), 3);
+    }
+}
