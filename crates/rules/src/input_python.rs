@@ -103,6 +103,29 @@ mod tests {
     }
 
     #[test]
+    fn a_generator_in_which_no_python_runs_is_clear() {
+        let calls = |op: &str| {
+            let mut picture = PIPELINE.to_owned();
+            for step in 0..3 {
+                let at = step * 100;
+                let (asked, call) = (format!("Generator {}..{}", at + 3, at + 77), at + 4);
+                let function = format!("InstantiatedCapturedFunction::Run>{step} {call}..{}", at + 76);
+                picture = picture.replace(&asked, &format!("{asked}, {function}"));
+                picture += &format!(
+                    "host/pool{step}: ExecutorState::Process<{step} {}..{}, {op} {}..{}\n",
+                    at + 5,
+                    at + 75,
+                    at + 6,
+                    at + 74
+                );
+            }
+            verdict(&InputPython, &picture)
+        };
+        assert_eq!(calls("RemoteCall:RemoteCall"), Verdict::Clear);
+        assert!(matches!(calls("PyFunc:PyFunc"), Verdict::Found(_)));
+    }
+
+    #[test]
     fn without_stages_it_cannot_know() {
         let picture = PIPELINE.replace("Iterator::Root", "Other");
         assert!(missing(&InputPython, &picture).contains("no events of the input pipeline"));

@@ -70,9 +70,15 @@ impl Rule for ProfilerOverhead {
         if facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
+        // Where steps without a profiler were timed, they have none of it: whatever else is found
+        // costs the training more.
+        let (of, in_training) = match measured {
+            Some(_) => ("a profiled step", Dur(0)),
+            None => ("a step", cost),
+        };
         let mut finding = Finding::new(
-            format!("recording the profile takes about {cost} of a step, {}", percent(facts.share_of(cost))),
-            cost,
+            format!("recording the profile takes about {cost} of {of}, {}", percent(facts.share_of(cost))),
+            in_training,
             facts.step,
         )
         .severity(Severity::Low)
@@ -106,9 +112,15 @@ impl Rule for ProfilerOverhead {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use analyses::Tables;
+    use trace::testing::draw;
+    use trace::{Dur, Process, StepCount, Time, Window};
+
     use super::ProfilerOverhead;
     use crate::testing::{finding, missing, verdict};
-    use crate::{Severity, Verdict};
+    use crate::{Rule, Severity, Verdict};
 
     fn steps(n_events: usize) -> String {
         let steps = (0..3).map(|step| {
@@ -124,6 +136,25 @@ mod tests {
         let found = finding(&ProfilerOverhead, &steps(499));
         assert_eq!(found.severity, Severity::Low);
         assert_eq!(found.title, "recording the profile takes about 100.0 µs of a step, 10 %");
+    }
+
+    #[test]
+    fn what_was_measured_is_no_cost_of_the_training() {
+        let mut trace = draw(&steps(9));
+        let mut process = Process { pid: 7, ..Process::default() };
+        let mut at = -20_000_000_000;
+        for count in 1..=40 {
+            process.steps.push(StepCount { time: Time(at), count, anew: count == 1 });
+            at += if count > 20 { 1_000_000_000 } else { 800_000_000 };
+        }
+        process.windows.push(Window { start: process.steps[20].time, end: None, until: None });
+        trace.processes.push(process);
+        let found = match ProfilerOverhead.check(&Tables::new(Arc::new(trace))) {
+            Verdict::Found(it) => it,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(found.title, "recording the profile takes about 200.0 µs of a profiled step, 20 %");
+        assert_eq!(found.cost, Dur(0));
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use analyses::Tables;
 use analyses::compile::{Compile, MADE_ANEW, is_shapes};
+use analyses::python_line::PythonLine;
 use trace::{Dur, EventId};
 
 use crate::facts::{NO_STEPS, counted_steps, facts, has_host_events, percent, without_compile};
+use crate::lines::{busiest, place};
 use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
@@ -51,8 +53,10 @@ impl Rule for Retracing {
             return Verdict::Clear;
         }
         let n_steps = counted_steps(tables, &main.host);
-        let function = main.function.as_deref().unwrap_or("a tf.function");
-        let made_anew = main.changed.as_deref() == Some(MADE_ANEW);
+        // What a library makes for itself at every call, as for a new pipeline, has no name.
+        let is_named = main.function.is_some();
+        let function = main.function.as_deref().unwrap_or("a function without a name");
+        let made_anew = !is_named || main.changed.as_deref() == Some(MADE_ANEW);
         let again = match main.tracing_count {
             _ if made_anew => "made anew and traced",
             Some(1) => "first traced",
@@ -94,7 +98,22 @@ impl Rule for Retracing {
                 format!("{name} too, in {} steps, {} each", other.steps, Dur(other.mean_ps));
             finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
         }
-        fixes(finding, function, made_anew, shapes.is_some()).found()
+        let rows = tables.get::<PythonLine>();
+        if let Some(caller) = busiest(&rows, "framework").filter(|_| !is_named) {
+            let text = format!("most calls come from {}", place(&rows[caller.lines[0]]));
+            let evidence = Evidence::text(text).rows("python_line", vec![caller.lines[0]]);
+            finding = finding.evidence(evidence);
+        }
+        match main.function.as_deref() {
+            Some(it) => fixes(finding, it, made_anew, shapes.is_some()),
+            None => finding
+                .fix("make functions, datasets and iterators once, before the loop, not in every step")
+                .edit(
+                    "in Keras, call the model itself: predict builds a pipeline at every call",
+                    "y = model(x)  # or model.predict_on_batch(x), instead of model.predict(x)",
+                ),
+        }
+        .found()
     }
 }
 
@@ -168,6 +187,28 @@ mod tests {
         let found = finding(&Retracing, &steps(&["traced=true;tracing_count=1"; 4]));
         assert!(found.title.starts_with("train_step was made anew and traced in 4 of 4 steps"));
         assert!(found.fix[0].text.contains("before the loop"));
+    }
+
+    #[test]
+    fn what_has_no_name_is_told_apart_too() {
+        let mut picture = "host/python: ".to_owned();
+        for step in 0..4 {
+            let at = step * 100;
+            picture += &format!(
+                "train#{step} {at}..{}, tf.function-graph_building {at}..{}, EagerKernelExecute {1}..{}, ",
+                at + 100,
+                at + 60,
+                at + 95
+            );
+        }
+        let found = finding(&Retracing, &picture);
+        assert!(
+            found.title.starts_with("a function without a name was made anew and traced in 4 of 4 steps"),
+            "{}",
+            found.title
+        );
+        assert!(found.fix[0].text.contains("before the loop"));
+        assert!(found.fix.iter().all(|it| it.edit.as_deref().is_none_or(|it| !it.contains("without a name"))));
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Stage {
     pub iterators: i64,
     pub work_ps: i64,
     pub python_ps: i64,
+    /// What its functions run is recorded.
+    pub functions_seen: bool,
     pub blocked_ps: i64,
     pub parallelism: Option<i64>,
     pub autotune: Option<bool>,
@@ -129,9 +131,15 @@ impl Stage {
             .contains(&kind)
     }
 
-    /// Its time in Python. All that a generator does is to call Python and to wait for it.
+    /// Its time in Python. All that a generator does is to call Python and to wait for it; but for
+    /// those with which TensorFlow hands batches from device to device, in which no Python runs.
     pub fn in_python_ps(&self) -> i64 {
-        if self.plain_kind() == "Generator" { self.work_ps } else { self.python_ps.min(self.work_ps) }
+        let no_python = self.functions_seen && self.python_ps == 0;
+        if self.plain_kind() == "Generator" && !no_python {
+            self.work_ps
+        } else {
+            self.python_ps.min(self.work_ps)
+        }
     }
 
     /// Put there by TensorFlow, not by the user.
@@ -557,6 +565,7 @@ impl Seen {
                 .find_map(|it| calls.get(&it));
             let Some(&stage) = stage else { continue };
             self.runs.insert(to, stage);
+            self.stages[stage].functions_seen = true;
             let same_thread = trace.track_of(from) == trace.track_of(to);
             if !same_thread && self.holds(trace.events.start[from.row()].0) {
                 let end = &mut ends.entry(from).or_insert((stage, i64::MIN)).1;

@@ -22,13 +22,13 @@ pub fn of_the_work(trace: &Trace, host: TrackId, calls: Found) -> Found {
             _ => calls,
         };
     }
-    let uneven = unevenness(&calls.starts);
-    if calls.starts.len() < FEWEST || uneven < UNEVEN || !is_a_thread(trace, calls.track) {
+    let called = Pace::of(&calls.starts);
+    if calls.starts.len() < FEWEST || called.is_even() || !is_a_thread(trace, calls.track) {
         return calls;
     }
     let Some(starts) = starts_of_work(trace, host, &calls) else { return calls };
     let alike = starts.len().abs_diff(calls.starts.len()) <= calls.starts.len() / 3;
-    if alike && unevenness(&starts) * 2.0 < uneven {
+    if alike && Pace::of(&starts).is_much_evener_than(&called) {
         return Found { starts, ends_at: None, ..calls };
     }
     calls
@@ -36,17 +36,37 @@ pub fn of_the_work(trace: &Trace, host: TrackId, calls: Found) -> Found {
 
 /// Fewer steps have no pattern.
 const FEWEST: usize = 8;
-/// Where calls are as even as this, they are not held up in turns.
-const UNEVEN: f64 = 0.25;
 
-/// How far steps lie from the middle one, as a share of all time. One of a hundred that takes a
-/// hundred times as long makes 0.5.
-fn unevenness(starts: &[(i64, i64, Option<i64>)]) -> f64 {
-    let mut durs: Vec<i64> = starts.windows(2).map(|it| it[1].0 - it[0].0).collect();
-    let Some(typical) = super::median(&mut durs) else { return 0.0 };
-    let total: f64 = durs.iter().map(|&it| it as f64).sum();
-    let apart: f64 = durs.iter().map(|&it| (it - typical).abs() as f64).sum();
-    if total > 0.0 { apart / total } else { 0.0 }
+/// How even steps are.
+struct Pace {
+    /// How far they lie from the middle one, as a share of all time.
+    apart: f64,
+    /// The time by which single ones take more than three of the middle one, as a share of all.
+    held_up: f64,
+}
+
+impl Pace {
+    fn of(starts: &[(i64, i64, Option<i64>)]) -> Pace {
+        let mut durs: Vec<i64> = starts.windows(2).map(|it| it[1].0 - it[0].0).collect();
+        let typical = super::median(&mut durs).unwrap_or(0) as f64;
+        let sum = |of: &dyn Fn(f64) -> f64| durs.iter().map(|&it| of(it as f64)).sum::<f64>();
+        let total = sum(&|it| it).max(1.0);
+        Pace {
+            apart: sum(&|it| (it - typical).abs()) / total,
+            held_up: sum(&|it| (it - 3.0 * typical).max(0.0)) / total,
+        }
+    }
+
+    /// Whether nothing is to be explained.
+    fn is_even(&self) -> bool {
+        self.apart < 0.25 && self.held_up < 0.03
+    }
+
+    /// Work that comes at its own pace is no more than a little uneven, however its calls are.
+    fn is_much_evener_than(&self, calls: &Pace) -> bool {
+        self.apart < calls.apart
+            && (self.apart * 2.0 < calls.apart || self.held_up * 4.0 < calls.held_up)
+    }
 }
 
 /// When the work of each step began: by the launches in it where there are any, else by the
@@ -204,6 +224,24 @@ mod tests {
         let (durs, _, found_by) = durations(&picture);
         assert_eq!(durs[..39], [50; 39]);
         assert_eq!(found_by, "calls");
+    }
+
+    #[test]
+    fn a_wait_now_and_then_is_no_slow_step() {
+        // The host needs 40 µs a step, the work 50: every twentieth call waits for what is left.
+        let (mut picture, mut work) = ("host/python: x 0..1".to_owned(), "\nhost/pool: x 0..1".to_owned());
+        let mut called = 0;
+        for step in 0..60 {
+            let began = 2 + step * 50;
+            picture += &format!(", PjitFunction(f) {}..{}", called + 1, called + 30);
+            work += &format!(", a:MatMul {began}..{}, b:Relu {0}..{}", began + 30, began + 48);
+            called += 40;
+            if step % 20 == 19 {
+                called = began + 50;
+            }
+        }
+        let (durs, ..) = durations(&(picture + &work));
+        assert_eq!(durs[..59], [50; 59]);
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub fn text(report: &Report, out: &Output) -> String {
         let gain = gain_in_words(finding);
         // What hardly matters gets a line, unless it is all there is to say.
         if at > 0 && finding.severity == Severity::Low {
-            let line = sentence(&format!("{} (low): {}", cause.rule, finding.title));
+            // The rule's name keeps its spelling.
+            let line = format!("{} (low): {}.", cause.rule, finding.title.trim_end_matches('.'));
             let wrapped = wrap(&line, out.width, "    ");
             let _ = write!(text, "\n{}", wrapped.replacen("    ", &format!(" {}  ", at + 1), 1));
             continue;
