@@ -6,9 +6,9 @@ pub mod beside;
 pub mod json;
 pub mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use analyses::input_stage::pipeline::without_indices;
+use analyses::input_stage::pipeline::{Pipeline, without_indices};
 use analyses::op_time::OpTime;
 use analyses::run_info::{Device, devices, frameworks, window};
 use analyses::step::{Step, median};
@@ -208,13 +208,22 @@ impl Session {
         Some(Culprit { name, share: slowest.share })
     }
 
-    /// The op that took most time of the host itself.
+    /// The op that took most time of the host itself, but for those that make input meanwhile.
     fn slowest_op(&self) -> Option<Culprit> {
+        let pipeline = self.tables().model::<Pipeline>();
+        let makes_input: BTreeSet<(&str, &str)> = pipeline
+            .ops
+            .iter()
+            .filter_map(|&it| OpName::parse(self.trace().text(it)))
+            .map(|it| (it.name, it.op_type))
+            .collect();
         let mut times: BTreeMap<String, i64> = BTreeMap::new();
         for op in self.tables().get::<OpTime>().iter() {
             let op_type = op.op_type.as_deref().unwrap_or("");
-            if op.side == "host" && op.family != "tf.data" && OpKind::of_type(op_type) == OpKind::Op
-            {
+            let computes = op.family != "tf.data"
+                && OpKind::of_type(op_type) == OpKind::Op
+                && !makes_input.contains(&(op.name.as_str(), op_type));
+            if op.side == "host" && computes {
                 let name = match op.name.ends_with(op_type) {
                     true => op.name.clone(),
                     false => format!("{} ({op_type})", op.name),

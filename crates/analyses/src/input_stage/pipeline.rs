@@ -5,7 +5,7 @@
 //! station, as in Plumber (Kuchnik et al., MLSys 2022), with one addition: a pipeline without a
 //! buffer before the consumer works in the consumer's own time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 use trace::{EdgeKind, EventId, FactValue, OpKind, StrId, Trace, TrackId, TrackKind};
@@ -37,6 +37,8 @@ pub struct Pipeline {
     pub with_core: f64,
     /// Time of a step in which Python made input, on any thread.
     pub python_ps: i64,
+    /// Names of the ops that its functions run.
+    pub ops: BTreeSet<StrId>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -315,7 +317,8 @@ impl Pipeline {
     }
 
     pub fn copy(&self) -> Pipeline {
-        Pipeline { stages: self.stages.clone(), crews: self.crews.clone(), ..*self }
+        let (stages, crews, ops) = (self.stages.clone(), self.crews.clone(), self.ops.clone());
+        Pipeline { stages, crews, ops, ..*self }
     }
 }
 
@@ -675,7 +678,8 @@ impl Seen {
                 self.stages[at].work_ps = crew.work_ps;
             }
         }
-        Pipeline { n_steps, stages: self.stages, crews, cores, python_ps, ..Pipeline::default() }
+        let ops = self.ops.into_keys().map(|it| it.1).collect();
+        Pipeline { n_steps, stages: self.stages, crews, cores, python_ps, ops, ..Pipeline::default() }
     }
 
     /// The boundary above a stage: its threads run it. A boundary's own background work is its.
@@ -817,7 +821,9 @@ mod tests {
                  Iterator::Root::Prefetch {start}..{fed}, x:MatMul {fed}..{end}"
             ));
             makes.push(format!(
-                "PrefetchProduce {start}..{end}, Iterator::Root::Prefetch::Map {start}..{end}"
+                "PrefetchProduce {start}..{end}, Iterator::Root::Prefetch::Map {start}..{end}, \
+                 InstantiatedCapturedFunction::Run>{step} {start}..{end}, \
+                 ExecutorState::Process<{step} {start}..{end}, decode:DecodePng {start}..{end}"
             ));
         }
         let picture =
@@ -835,6 +841,14 @@ mod tests {
         assert!((pipeline.with_core - 100.0 / 180.0).abs() < 1e-9, "{}", pipeline.with_core);
         assert_eq!(pipeline.predict(), step, "as measured");
         assert_eq!(drawn(2).model::<Pipeline>().with_core, 1.0, "two cores are enough for both");
+    }
+
+    #[test]
+    fn ops_that_make_input_are_told_from_those_of_the_step() {
+        let tables = drawn(2);
+        let pipeline = tables.model::<Pipeline>();
+        let names: Vec<&str> = pipeline.ops.iter().map(|&it| tables.trace().text(it)).collect();
+        assert_eq!(names, ["decode:DecodePng"]);
     }
 
     #[test]
