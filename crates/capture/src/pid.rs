@@ -104,6 +104,13 @@ const MOST_MISSED_IN_A_ROW: u32 = 200;
 /// A capture that is killed loses no more than this.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
 
+/// Where in its turn the nth reading is taken, 0 to 1. Steps have a rhythm of their own: samples at
+/// equal distances would see the same part of each. Multiples of the golden ratio fall anywhere,
+/// and evenly.
+fn offset(nth: u64) -> f64 {
+    (nth as f64 * 0.618_033_988_749_895).fract()
+}
+
 /// Samples `pid` into `folder` until `stop` says so.
 pub fn sample(
     pid: u32,
@@ -202,7 +209,7 @@ pub fn sample_when(
         // After a delay the old rhythm goes on; what was missed is not made up for.
         next += options.every;
         let now = Instant::now();
-        match next.checked_duration_since(now) {
+        match (next + options.every.mul_f64(offset(readings))).checked_duration_since(now) {
             Some(pause) => std::thread::sleep(pause),
             None => next = now,
         }
@@ -275,4 +282,20 @@ fn threads(pid: u32, traces: Vec<StackTrace>) -> Vec<Thread> {
         }
     };
     traces.into_iter().enumerate().map(thread).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::offset;
+
+    #[test]
+    fn readings_fall_evenly_on_every_part_of_a_turn() {
+        let mut tenths = [0; 10];
+        for nth in 1..=200 {
+            tenths[(offset(nth) * 10.0) as usize] += 1;
+        }
+        assert!(tenths.iter().all(|it| (18..=22).contains(it)), "{tenths:?}");
+        // Neighbours are apart: no rhythm of few steps meets the same part again.
+        assert!((1..200).all(|it| (offset(it) - offset(it + 1)).abs() > 0.3));
+    }
 }

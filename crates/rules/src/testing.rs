@@ -5,8 +5,8 @@ use std::sync::Arc;
 use analyses::Tables;
 use trace::testing::draw;
 use trace::{
-    Dur, FactValue, Frame, NumberKey, Place, Process, StackSample, Strings, Time, TraceBuilder,
-    TrackKind,
+    Dur, EventId, FactValue, Frame, NumberKey, Place, Process, StackSample, Strings, Time,
+    TraceBuilder, TrackKind,
 };
 
 use crate::{Finding, Rule, Verdict};
@@ -123,8 +123,7 @@ impl Beside {
     }
 }
 
-/// The finding on a drawing beside which stacks were sampled, every microsecond of the first 300:
-/// of one thread after the other, each given from its outermost frame (file, function, line) on.
+/// The finding on a drawing beside which stacks were sampled, 300 times at equal distances: of one thread after the other, each given from its outermost frame (file, function, line) on.
 /// Thread 1 drives.
 #[expect(clippy::panic, reason = "for tests")]
 pub fn with_stacks(
@@ -135,6 +134,8 @@ pub fn with_stacks(
 ) -> Finding {
     let mut trace = draw(picture);
     let mut process = Process { pid: 1, driving_thread: Some(1), ..Process::default() };
+    let ends = (0..trace.events.len()).map(|it| trace.events.end(EventId(it as u32)).0);
+    let every_ps = ends.max().unwrap_or(0) / 300;
     for (thread, stack) in (first_thread..).zip(stacks) {
         let mut parent = None;
         for &(file, function, line) in *stack {
@@ -145,7 +146,7 @@ pub fn with_stacks(
             parent = Some((it.places.len() - 1) as u32);
         }
         let place = parent.unwrap_or_default();
-        let sample = |at: i64| StackSample { time: Time(at * 1_000_000), thread, place };
+        let sample = |at: i64| StackSample { time: Time(at * every_ps), thread, place };
         process.stacks.samples.extend((0..300).map(sample));
     }
     process.stacks.samples.sort_unstable();

@@ -93,7 +93,10 @@ class Stacks:
             self._stop.wait(GRACE_SECONDS)
             if self._is_outside():
                 return
-        while not self._stop.wait(EVERY_SECONDS):
+        nth = 0
+        # Not at equal distances: steps have a rhythm too, of which the same part would be seen.
+        while not self._stop.wait(EVERY_SECONDS * (0.5 + nth * 0.618033988749895 % 1)):
+            nth += 1
             try:
                 self._sample(me)
             except Exception as error:
