@@ -67,7 +67,7 @@ impl Rule for CheckpointStall {
             finding = finding.evidence(Evidence::text(text).rows("step_time", at.take(20).collect()));
         }
         finding
-            .evidence(Evidence::text(format!("{name} holds the time")).events(events))
+            .evidence(Evidence::text(format!("the time goes to {name}")).events(events))
             .fix("save less often: every few minutes, not every few steps")
             .edit(
                 "write in the background",

@@ -41,7 +41,7 @@ impl Rule for ComputeBound {
         )
         .severity(Severity::Low);
         if let Some(op) = Op::all(tables).first() {
-            let text = format!("{} holds {} of it", op.label(), percent(op.share));
+            let text = format!("{} of it is {}", percent(op.share), op.label());
             finding = finding.evidence(Evidence::text(text).rows("op_time", vec![op.row]));
         }
         let finding = if facts.on_device {

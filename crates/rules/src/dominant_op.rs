@@ -96,16 +96,16 @@ impl Rule for DominantOp {
             },
             false => Gain::on_host(step, new),
         });
-        let gradient = if group.len() > 1 { ", with its gradient," } else { "" };
+        let gradient = if group.len() > 1 { ", with its gradient" } else { "" };
         let title =
-            format!("{}{gradient} is {} of the computing", main.label(), percent(of_compute));
+            format!("{} of the computing is {}{gradient}", percent(of_compute), main.label());
         let cost = Dur((facts.of("compute").0 as f64 * of_compute) as i64);
         let rows: Vec<usize> = group.iter().map(|it| it.row).collect();
         let times = match (main.count as f64 / facts.n_steps as f64).round() {
             n if n > 1.0 => format!("{n} times a step"),
             _ => "once a step".to_owned(),
         };
-        let runs = format!("{} runs {times}, {} each", main.label(), main.each());
+        let runs = format!("it runs {times}, {} each", main.each());
         let only = format!("in {} of a step nothing else computes", Dur(alone));
         Finding::new(title, cost, facts.step)
             .confidence(if is_math(main) { 0.6 } else { 0.85 })
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn an_op_that_only_moves_data_is_found() {
         let found = finding(&DominantOp, &picture("ConcatV2"));
-        assert!(found.title.starts_with("model/join (ConcatV2) is 56 % of"), "{}", found.title);
+        assert!(found.title.starts_with("56 % of the computing is model/join (ConcatV2)"), "{}", found.title);
         let gain = found.gain.unwrap();
         assert!(gain.low < 1.4 && gain.speedup > 1.9 && gain.high > 2.1, "{gain:?}");
     }

@@ -183,7 +183,7 @@ fn in_steps(tables: &Tables, events: &[EventId]) -> (Dur, Dur) {
 fn full(tables: &Tables, row: &Memory, at: usize, share: f64) -> Verdict {
     let holders = Holders::of(tables, row);
     let title = format!(
-        "{} is {} full at its peak, {} of {}{}",
+        "memory of {} is {} full at its peak, {} of {}{}",
         row.allocator,
         percent(share),
         size(row.peak_bytes),
@@ -266,7 +266,7 @@ fn programs_out_of_balance(tables: &Tables, rows: &[ProgramMemory]) -> Verdict {
         return Verdict::Clear;
     }
     let title = format!(
-        "{} keeps {} of intermediate results, for {} of arguments{}",
+        "program {} keeps {} of intermediate results, for {} of arguments{}",
         row.program,
         size(row.temp_bytes),
         size(row.argument_bytes),
@@ -453,7 +453,7 @@ pub(crate) mod tests {
         let found = finding(&MemoryPressure, &steps("GPU_0_bfc", 6000 * MB, 6000 * MB, 16_000 * MB));
         assert_eq!(
             found.title,
-            "GPU_0_bfc is 94 % full at its peak, 15 GB of 16 GB; model/conv holds most, 6.0 GB"
+            "memory of GPU_0_bfc is 94 % full at its peak, 15 GB of 16 GB; model/conv holds most, 6.0 GB"
         );
         assert_eq!((found.severity, found.cost.0), (Severity::Medium, 0));
         assert_eq!(

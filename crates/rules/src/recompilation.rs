@@ -49,7 +49,10 @@ impl Rule for Recompilation {
             return Verdict::Clear;
         }
         let n_steps = counted_steps(tables, &main.host);
-        let function = main.function.as_deref().unwrap_or("a program");
+        let function = match &main.function {
+            Some(it) => format!("function {it}"),
+            None => "a program".to_owned(),
+        };
         let verb = if main.kind == "autotune" { "tuned" } else { "compiled" };
         let mut finding = Finding::new(
             format!(
@@ -66,7 +69,7 @@ impl Rule for Recompilation {
         }
         let mut seen = format!("{} of a step is compiling", percent(facts.share_of(cost)));
         if let Some(calls) = main.calls {
-            seen += &format!("; {} of {calls} calls of {function} compiled", main.count);
+            seen += &format!("; {} of {calls} calls of it compiled", main.count);
         }
         let events = vec![EventId(main.event as u32)];
         finding = finding.evidence(Evidence::text(seen).rows("compile", vec![row]).events(events));
@@ -74,9 +77,9 @@ impl Rule for Recompilation {
             finding = finding.evidence(Evidence::text(format!("what changed: {changed}")));
         }
         for (row, other) in compiled().filter(|it| it.0 != row).take(3) {
-            let name = other.function.as_deref().unwrap_or("another program");
-            let text =
-                format!("{name} too, in {} steps, {} each", other.steps, Dur(other.mean_ps));
+            let name = other.function.as_deref().unwrap_or("without a name");
+            let (steps, each) = (other.steps, Dur(other.mean_ps));
+            let text = format!("function {name} too, in {steps} steps, {each} each");
             finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
         }
         if main.inside_trace * 2 >= main.count {
@@ -137,9 +140,9 @@ mod tests {
     #[test]
     fn a_function_compiled_in_every_step_is_found() {
         let found = finding(&Recompilation, &steps(&[true; 6]));
-        assert_eq!(found.title, "update was compiled again in 6 of 6 steps, 70.00 µs each");
+        assert_eq!(found.title, "function update was compiled again in 6 of 6 steps, 70.00 µs each");
         assert_eq!(found.severity, Severity::High);
-        assert!(found.evidence[0].text.contains("6 of 6 calls of update"));
+        assert!(found.evidence[0].text.contains("6 of 6 calls of it"));
         assert!(found.symptom_of.is_empty());
     }
 
@@ -156,7 +159,7 @@ mod tests {
         };
         let picture = format!("host/python: {}{}{}{}", step(0), step(100), step(200), step(300));
         let found = finding(&Recompilation, &picture);
-        assert!(found.title.starts_with("f was compiled again in 4 of 4 steps"), "{}", found.title);
+        assert!(found.title.starts_with("function f was compiled again in 4 of 4 steps"), "{}", found.title);
         assert_eq!(found.symptom_of, ["retracing"]);
     }
 

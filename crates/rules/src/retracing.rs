@@ -55,7 +55,10 @@ impl Rule for Retracing {
         let n_steps = counted_steps(tables, &main.host);
         // What a library makes for itself at every call, as for a new pipeline, has no name.
         let is_named = main.function.is_some();
-        let function = main.function.as_deref().unwrap_or("a function without a name");
+        let function = match &main.function {
+            Some(it) => format!("function {it}"),
+            None => "a function without a name".to_owned(),
+        };
         let made_anew = !is_named || main.changed.as_deref() == Some(MADE_ANEW);
         let again = match main.tracing_count {
             _ if made_anew => "made anew and traced",
@@ -77,7 +80,7 @@ impl Rule for Retracing {
         }
         let mut seen = format!("{} of a step is tracing and what follows it", percent(facts.share_of(cost)));
         if let Some(calls) = main.calls {
-            seen += &format!("; {} of {calls} calls of {function} traced", main.count);
+            seen += &format!("; {} of {calls} calls of it traced", main.count);
         }
         if let Some(count) = main.tracing_count.filter(|_| !made_anew) {
             seen += &format!(", {count} tracings since the program began");
@@ -93,9 +96,9 @@ impl Rule for Retracing {
             finding = finding.evidence(Evidence::text(format!("what changed: {changed}")));
         }
         for (row, other) in traced().filter(|it| it.0 != row).take(3) {
-            let name = other.function.as_deref().unwrap_or("another tf.function");
-            let text =
-                format!("{name} too, in {} steps, {} each", other.steps, Dur(other.mean_ps));
+            let name = other.function.as_deref().unwrap_or("without a name");
+            let (steps, each) = (other.steps, Dur(other.mean_ps));
+            let text = format!("function {name} too, in {steps} steps, {each} each");
             finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
         }
         let rows = tables.get::<PythonLine>();
@@ -173,7 +176,7 @@ mod tests {
         let args: Vec<String> =
             (4..10).map(|it| format!("traced=true;tracing_count={it}")).collect();
         let found = finding(&Retracing, &steps(&args.iter().map(String::as_str).collect::<Vec<_>>()));
-        assert_eq!(found.title, "train_step was traced again in 6 of 6 steps, 60.00 µs each");
+        assert_eq!(found.title, "function train_step was traced again in 6 of 6 steps, 60.00 µs each");
         assert_eq!(found.severity, Severity::High);
         assert_eq!(found.cost.0, 60_000_000);
         assert!(found.evidence[0].text.contains("6 of 6 calls"), "{:?}", found.evidence);
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn a_new_function_each_step_is_told_apart() {
         let found = finding(&Retracing, &steps(&["traced=true;tracing_count=1"; 4]));
-        assert!(found.title.starts_with("train_step was made anew and traced in 4 of 4 steps"));
+        assert!(found.title.starts_with("function train_step was made anew and traced in 4 of 4 steps"));
         assert!(found.fix[0].text.contains("before the loop"));
     }
 
