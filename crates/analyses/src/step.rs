@@ -242,6 +242,7 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
         .map(|it| (it, top_calls(trace, it)))
         .filter(|it| it.1.0.len() >= 3)
         .max_by_key(|it| (it.1.1, std::cmp::Reverse(it.0)))?;
+    let calls = without_asides(trace, calls);
     let names: Vec<StrId> = calls.iter().map(|it| it.1).collect();
     let cycle = cycle_of(&names)?;
     let phase = phase_of(trace, &calls, cycle);
@@ -330,6 +331,38 @@ fn top_calls(trace: &Trace, track: TrackId) -> (Vec<(EventId, StrId)>, i64) {
     (calls, time)
 }
 
+/// Without calls that only come between long runs of another, as those of an evaluation do, and
+/// without the batches fetched for them: these make no step, and what they take belongs to the one
+/// before.
+fn without_asides(trace: &Trace, calls: Vec<(EventId, StrId)>) -> Vec<(EventId, StrId)> {
+    let fetches = |it: &(EventId, StrId)| trace.events.kind[it.0.row()] == OpKind::InputWait;
+    let mut counts: HashMap<StrId, usize> = HashMap::new();
+    for (_, name) in calls.iter().filter(|it| !fetches(it)) {
+        *counts.entry(*name).or_default() += 1;
+    }
+    let others = calls.iter().filter(|it| !fetches(it)).map(|it| it.1);
+    let most = others.clone().max_by_key(|it| (counts[it], std::cmp::Reverse(*it)));
+    let Some(main) = most else { return calls };
+    let ends = others.clone().zip(others.skip(1)).filter(|it| it.0 == main && it.1 != main);
+    let runs = ends.count() + 1;
+    if counts.len() == 1 || counts[&main] < runs * LONG_RUN {
+        return calls;
+    }
+    // From the end on, what is fetched is for the call behind it.
+    let mut is_aside = false;
+    let mut kept: Vec<_> = calls.into_iter().rev().collect();
+    kept.retain(|it| {
+        is_aside = if fetches(it) { is_aside } else { it.1 != main };
+        !is_aside
+    });
+    kept.reverse();
+    kept
+}
+
+/// Fewer calls in a row may be parts of one step, whose gradients are added up before they are
+/// applied.
+const LONG_RUN: usize = 10;
+
 /// After how many calls the names repeat, if they do nearly always.
 fn cycle_of(names: &[StrId]) -> Option<usize> {
     let longest = (names.len() / 3).min(2000);
@@ -390,24 +423,26 @@ fn by_period(trace: &Trace, host: TrackId) -> Option<Found> {
     hosts.or_else(streams).map(|it| it.1)
 }
 
-fn tells_a_period(kind: OpKind) -> bool {
+fn tells_a_period(trace: &Trace, event: EventId) -> bool {
+    let kind = trace.events.kind[event.row()];
     !matches!(kind, OpKind::Listener | OpKind::Memory | OpKind::OpEnd)
 }
 
 /// More occurrences than this are no steps a person would capture.
 const MOST_STEPS: usize = 20_000;
 
-/// The period in what of these kinds runs on `tracks`, for steps that are said to be on `track`,
+/// The period in what counts of all that runs on `tracks`, for steps that are said to be on `track`,
 /// and how much speaks for it.
 fn period_on(
     trace: &Trace,
     track: TrackId,
     tracks: &[TrackId],
-    counts: impl Fn(OpKind) -> bool,
+    counts: impl Fn(&Trace, EventId) -> bool,
 ) -> Option<(u64, Found)> {
     let events = &trace.events;
     let rows = tracks.iter().flat_map(|it| trace.tracks[it.row()].rows());
-    let mut rows: Vec<u32> = rows.filter(|&it| counts(events.kind[it])).map(|it| it as u32).collect();
+    let rows = rows.map(|it| it as u32).filter(|&it| counts(trace, EventId(it)));
+    let mut rows: Vec<u32> = rows.collect();
     rows.sort_by_key(|&it| events.start[it as usize]);
     let first = events.start[*rows.first()? as usize].0;
     // When all that began before a row was over: what is left until the row is a pause.
@@ -686,6 +721,61 @@ mod tests {
                 (150, 49, "calls", false, false),
             ],
         );
+    }
+
+    #[test]
+    fn an_evaluation_now_and_then_makes_no_step() {
+        let mut picture = "host/python: x 0..1".to_owned();
+        let mut at = 1;
+        for step in 1..=60 {
+            picture += &format!(", PjitFunction(train) {at}..{}", at + 9);
+            at += 10;
+            for _ in 0..if step % 20 == 0 { 3 } else { 0 } {
+                picture += &format!(", PjitFunction(evaluate) {at}..{}", at + 30);
+                at += 30;
+            }
+        }
+        let tables = Tables::new(Arc::new(draw(&picture)));
+        let steps = tables.get::<Step>();
+        assert_eq!((steps.len(), steps[0].marker.as_str()), (60, "PjitFunction(train)"));
+        let long = steps.iter().filter(|it| it.dur_ps == 100_000_000).map(|it| it.step);
+        assert_eq!(long.collect::<Vec<_>>(), [19, 39]);
+    }
+
+    #[test]
+    fn batches_of_an_evaluation_make_no_step() {
+        let mut picture = "host/python: x 0..1".to_owned();
+        let mut at = 1;
+        for step in 1..=60 {
+            for function in if step % 20 == 0 { &["train", "test", "test"][..] } else { &["train"] } {
+                picture += &format!(
+                    ", EagerLocalExecute: IteratorGetNext {at}..{0}, PjitFunction({function}) {0}..{1}",
+                    at + 2,
+                    at + 9
+                );
+                at += 10;
+            }
+        }
+        let tables = Tables::new(Arc::new(draw(&picture)));
+        let steps = tables.get::<Step>();
+        assert_eq!((steps.len(), steps[0].marker.as_str()), (60, "PjitFunction(train)"));
+        assert_eq!(steps.iter().filter(|it| it.dur_ps == 30_000_000).count(), 2);
+    }
+
+    #[test]
+    fn gradients_added_up_and_applied_are_one_step() {
+        let mut picture = "host/python: x 0..1".to_owned();
+        for step in 0..6 {
+            for part in 0..8 {
+                let at = 1 + step * 100 + part * 10;
+                picture += &format!(", PjitFunction(accumulate) {at}..{}", at + 9);
+            }
+            let at = 1 + step * 100 + 80;
+            picture += &format!(", PjitFunction(apply) {at}..{}", at + 10);
+        }
+        let tables = Tables::new(Arc::new(draw(&picture)));
+        let durs: Vec<i64> = tables.get::<Step>().iter().map(|it| it.dur_ps / 1_000_000).collect();
+        assert_eq!(durs[..5], [100; 5]);
     }
 
     #[test]

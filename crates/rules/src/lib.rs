@@ -17,6 +17,8 @@ mod samples;
 mod slow_steps;
 pub mod testing;
 
+use std::collections::BTreeMap;
+
 use analyses::Tables;
 use analyses::input_stage::pipeline::Pipeline;
 use analyses::what_if::WhatIf;
@@ -399,38 +401,41 @@ fn diagnose_by(rules: &[&'static dyn Rule], tables: &Tables) -> Diagnosis {
     Diagnosis { causes: hang_symptoms(found), not_checked }
 }
 
-/// Puts each symptom below the most costly of its causes.
+/// Puts each symptom below the most costly of its causes; a symptom of a symptom belongs to the
+/// same cause.
 fn hang_symptoms(found: Vec<(&'static dyn Rule, Finding)>) -> Vec<Cause> {
-    let names: Vec<&'static str> = found.iter().map(|it| it.0.name()).collect();
-    let cause_of = |it: &Finding| names.iter().copied().find(|name| it.symptom_of.contains(name));
-    let (mut causes, mut symptoms) = (Vec::new(), Vec::new());
-    for (rule, finding) in found {
-        match cause_of(&finding).filter(|&it| it != rule.name()) {
-            Some(cause) => symptoms.push((cause, rule.name(), finding)),
-            None => causes.push(Cause { rule: rule.name(), finding, symptoms: Vec::new() }),
+    let cause_of = |at: usize| {
+        let causes = &found[at].1.symptom_of;
+        found.iter().position(|it| causes.contains(&it.0.name())).filter(|&it| it != at)
+    };
+    let root_of = |symptom: usize| {
+        let mut at = symptom;
+        for _ in 0..found.len() {
+            match cause_of(at) {
+                Some(cause) => at = cause,
+                None => return at,
+            }
+        }
+        // Causes that go round in circles explain nothing.
+        symptom
+    };
+    let roots: Vec<usize> = (0..found.len()).map(root_of).collect();
+    let mut causes: BTreeMap<usize, Cause> = BTreeMap::new();
+    let mut symptoms = Vec::new();
+    for ((at, (rule, finding)), root) in found.into_iter().enumerate().zip(roots) {
+        let rule = rule.name();
+        if at == root {
+            causes.insert(at, Cause { rule, finding, symptoms: Vec::new() });
+        } else {
+            symptoms.push((root, (rule, finding)));
         }
     }
-    for (cause, rule, finding) in symptoms {
-        // A symptom of a symptom belongs to the same cause: it is said once, on its own, only
-        // where that cause is itself below another.
-        match causes.iter_mut().find(|it| it.rule == cause || it.has_symptom(cause)) {
-            Some(it) => it.symptoms.push((rule, finding)),
-            None => causes.push(Cause { rule, finding, symptoms: Vec::new() }),
+    for (root, symptom) in symptoms {
+        if let Some(it) = causes.get_mut(&root) {
+            it.symptoms.push(symptom);
         }
     }
-    // A cause costs at least what its symptom does: it takes the place that gives it.
-    causes.sort_by_key(|it| std::cmp::Reverse(it.cost()));
-    causes
-}
-
-impl Cause {
-    fn has_symptom(&self, rule: &str) -> bool {
-        self.symptoms.iter().any(|it| it.0 == rule)
-    }
-
-    fn cost(&self) -> Dur {
-        self.finding.cost
-    }
+    causes.into_values().collect()
 }
 
 #[cfg(test)]
@@ -491,7 +496,21 @@ mod tests {
         assert_eq!(causes.len(), 1);
         assert_eq!(causes[0].rule, b.name());
         assert_eq!(causes[0].symptoms, [(a.name(), symptom.clone())]);
-        let alone = hang_symptoms(vec![(a, symptom)]);
+        let alone = hang_symptoms(vec![(a, symptom.clone())]);
         assert_eq!(alone[0].rule, a.name(), "without its cause it stands for itself");
+    }
+
+    #[test]
+    fn a_symptom_of_a_symptom_hangs_below_the_cause_whatever_it_costs() {
+        let [a, b, c] = [ALL[0], ALL[1], ALL[2]];
+        let farther = Finding::new("a", Dur(9), Dur(10)).symptom_of(&[b.name()]);
+        let nearer = Finding::new("b", Dur(8), Dur(10)).symptom_of(&[c.name()]);
+        let cause = Finding::new("c", Dur(7), Dur(10));
+        let causes = hang_symptoms(vec![(a, farther.clone()), (b, nearer), (c, cause)]);
+        let rules: Vec<_> = causes[0].symptoms.iter().map(|it| it.0).collect();
+        assert_eq!((causes.len(), causes[0].rule, rules), (1, c.name(), vec![a.name(), b.name()]));
+        // Two that blame each other are both said.
+        let other = Finding::new("b", Dur(8), Dur(10)).symptom_of(&[a.name()]);
+        assert_eq!(hang_symptoms(vec![(a, farther), (b, other)]).len(), 2);
     }
 }

@@ -1,6 +1,7 @@
 //! Some training steps take much longer than the others.
 
 use analyses::Tables;
+use analyses::input_stage::pipeline::Pipeline;
 use analyses::step_spread::StepSpread;
 
 use crate::edits::saved_in_background;
@@ -59,6 +60,10 @@ impl Rule for StepOutliers {
                 saved_in_background(tables),
             ),
             "compile" => finding.fix("keep shapes and Python arguments the same from step to step"),
+            "input" if tables.model::<Pipeline>().fetches_ahead() => finding.fix(
+                "where a buffer is filled anew at every epoch, repeat before shuffling, or shuffle \
+                 fewer; else make the slow elements cheaper",
+            ),
             "input" => finding.edit(
                 "let the pipeline run ahead, so that a slow element is hidden",
                 "ds = ds.prefetch(tf.data.AUTOTUNE)",

@@ -9,7 +9,7 @@
 //! begins with `gpu` or `tpu` is a device. `name#7` gives the event a step number, `name@3` a
 //! launch key that joins host call and kernel; `name>3` calls the function that `name<3` runs.
 //! `name{key=value;key=value}` gives it arguments, of which some say more: `op`, `hlo_op`,
-//! `bytes`, `traced`, `calls_function`, `grid`, `block`, `registers`, `shared`.
+//! `hlo_module`, `bytes`, `traced`, `calls_function`, `grid`, `block`, `registers`, `shared`.
 //!
 //! A line `fact gpu0 key=value` says something about a track.
 
@@ -118,6 +118,7 @@ fn describe(out: &mut TraceBuilder, event: EventId, args: &str, drawn: &mut Draw
         match key {
             "op" => detail.op = Some(out.text(value)),
             "hlo_op" => detail.hlo_op = Some(out.text(value)),
+            "hlo_module" => detail.hlo_module = Some(out.text(value)),
             "bytes" => detail.copy_bytes = value.parse().ok(),
             "traced" => detail.traced = Some(value == "true"),
             "calls_function" => detail.calls_function = Some(value == "true"),

@@ -9,7 +9,9 @@
 //! the program asks for a result. When calls began says little of what a step takes; when their
 //! work began does.
 
-use trace::{EdgeKind, OpKind, Time, Trace, Track, TrackId, TrackKind};
+use std::collections::BTreeMap;
+
+use trace::{EdgeKind, EventId, OpKind, StrId, Time, Trace, Track, TrackId, TrackKind};
 
 use super::{Found, by_period, is_pipeline_thread, on_host, period_on};
 
@@ -70,7 +72,7 @@ impl Pace {
 }
 
 /// When the work of each step began: by the launches in it where there are any, else by the
-/// rhythm of the ops.
+/// rhythm of a compiled program's ops.
 fn starts_of_work(
     trace: &Trace,
     host: TrackId,
@@ -102,8 +104,29 @@ fn starts_of_work(
     let threads = on_host(trace, host, TrackKind::Thread);
     let threads: Vec<TrackId> =
         threads.filter(|&it| !is_pipeline_thread(trace.track_name(it))).collect();
-    let (_, work) = period_on(trace, calls.track, &threads, |it| it == OpKind::Op)?;
+    // Only compiled programs are handed over on a host, and only one of them is the step.
+    let program = main_program(trace, &threads)?;
+    let is_work = |trace: &Trace, it: EventId| program_of(trace, it) == Some(program);
+    let (_, work) = period_on(trace, calls.track, &threads, is_work)?;
     Some(work.starts)
+}
+
+/// The compiled program that an op belongs to.
+fn program_of(trace: &Trace, event: EventId) -> Option<StrId> {
+    let is_op = trace.events.kind[event.row()] == OpKind::Op;
+    trace.detail(event).hlo_module.filter(|_| is_op)
+}
+
+/// The one whose ops take most time.
+fn main_program(trace: &Trace, threads: &[TrackId]) -> Option<StrId> {
+    let mut times: BTreeMap<StrId, i64> = BTreeMap::new();
+    for row in threads.iter().flat_map(|it| trace.tracks[it.row()].rows()) {
+        if let Some(program) = program_of(trace, EventId(row as u32)) {
+            let time = times.entry(program).or_default();
+            *time = time.saturating_add(trace.events.dur[row].0);
+        }
+    }
+    times.into_iter().max_by_key(|it| it.1).map(|it| it.0)
 }
 
 fn is_a_thread(trace: &Trace, track: TrackId) -> bool {
@@ -202,6 +225,14 @@ mod tests {
         calls
     }
 
+    /// The ops of a compiled program that takes 48 µs.
+    fn ops(at: i64) -> String {
+        let op = |name: &str, from: i64, to: i64| {
+            format!(", {name}:{name}{{hlo_module=jit_f}} {from}..{to}")
+        };
+        op("MatMul", at, at + 30) + &op("Relu", at + 30, at + 48)
+    }
+
     fn durations(picture: &str) -> (Vec<i64>, Option<i64>, &'static str) {
         let tables = Tables::new(Arc::new(draw(picture)));
         let steps = tables.get::<Step>();
@@ -219,7 +250,7 @@ mod tests {
         picture += "\nhost/pool: x 0..1";
         for step in 0..40 {
             let at = 5 + step * 50;
-            picture += &format!(", a:MatMul {at}..{}, b:Relu {}..{}", at + 30, at + 30, at + 48);
+            picture += &ops(at);
         }
         let (durs, _, found_by) = durations(&picture);
         assert_eq!(durs[..39], [50; 39]);
@@ -234,7 +265,7 @@ mod tests {
         for step in 0..60 {
             let began = 2 + step * 50;
             picture += &format!(", PjitFunction(f) {}..{}", called + 1, called + 30);
-            work += &format!(", a:MatMul {began}..{}, b:Relu {0}..{}", began + 30, began + 48);
+            work += &ops(began);
             called += 40;
             if step % 20 == 19 {
                 called = began + 50;
@@ -261,13 +292,32 @@ mod tests {
     }
 
     #[test]
+    fn an_evaluation_by_the_same_ops_is_no_work_that_was_handed_over() {
+        let (mut picture, mut work) = ("host/python: x 0..1".to_owned(), "\nhost/pool: x 0..1".to_owned());
+        let mut at = 2;
+        for step in 0..60 {
+            let mut call = |name: &str| {
+                picture += &format!(", PjitFunction({name}) {at}..{}", at + 48);
+                work += &format!(", MatMul:MatMul {}..{}", at + 1, at + 47);
+                at += 50;
+            };
+            call("train");
+            if step % 20 == 19 {
+                (0..4).for_each(|_| call("evaluate"));
+            }
+        }
+        let (durs, ..) = durations(&(picture + &work));
+        assert_eq!(durs.iter().filter(|&&it| it == 250).count(), 2);
+    }
+
+    #[test]
     fn a_slow_step_whose_work_is_slow_too_stays_slow() {
         let mut picture = "host/python: x 0..1".to_owned();
         let mut work = "\nhost/pool: x 0..1".to_owned();
         let mut at = 2;
         for step in 0..40 {
             picture += &format!(", PjitFunction(f) {at}..{}", at + 48);
-            work += &format!(", a:MatMul {}..{}, b:Relu {}..{}", at + 1, at + 30, at + 30, at + 45);
+            work += &ops(at + 1);
             at += if step % 10 == 9 { 500 } else { 50 };
         }
         let (durs, ..) = durations(&(picture + &work));
