@@ -315,8 +315,16 @@ pub fn is_pipeline_thread(name: &str) -> bool {
 
 /// A thread's calls that lie in no other call, and their time.
 fn top_calls(trace: &Trace, track: TrackId) -> (Vec<(EventId, StrId)>, i64) {
+    top_calls_among(trace, trace.tracks[track.row()].rows())
+}
+
+/// The same of those that begin within some of its rows.
+pub fn top_calls_among(
+    trace: &Trace,
+    rows: impl Iterator<Item = usize>,
+) -> (Vec<(EventId, StrId)>, i64) {
     let (mut calls, mut time, mut over) = (Vec::new(), 0_i64, i64::MIN);
-    for row in trace.tracks[track.row()].rows() {
+    for row in rows {
         let start = trace.events.start[row].0;
         if start < over {
             continue;

@@ -10,11 +10,14 @@
 //! holds it from comparing what ran in the slow step with what runs in a few ordinary ones. Events
 //! of all other steps are not looked at.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use hashbrown::HashMap;
 use trace::{EventId, OpKind, OpName, StrId, Trace, TrackId, TrackKind};
 
 use crate::compile::{Compile, function_name};
-use crate::step::{Step, is_pipeline_thread, median};
+use crate::replay::rows_in;
+use crate::step::{Step, is_pipeline_thread, median, top_calls_among};
 use crate::step_spread::StepSpread;
 use crate::step_time::{CATEGORIES, StepTime};
 use crate::{Analysis, Tables};
@@ -45,6 +48,9 @@ table! {
         /// Of all ops or events that ordinary steps spend this category on, the part that took half
         /// as long again, 0 to 1: with more to do most do, on a busy machine those that were hit.
         grown_share: Option<f64>,
+        /// A function that is called in this step and not in ordinary ones, as one that evaluates,
+        /// where it holds most of the excess.
+        extra_call: Option<String>,
         /// Slow steps of this cause come every so many steps, where they do.
         period: Option<i64>,
     }
@@ -101,6 +107,7 @@ fn of_host(tables: &Tables, host: TrackId, spread: &StepSpread) -> Vec<StepOutli
     looked_at.truncate(MOST_LOOKED_AT);
 
     let mut ordinary_of: HashMap<&str, Names> = HashMap::new();
+    let mut usual_calls: Option<BTreeSet<StrId>> = None;
     let mut rows = Vec::new();
     for step in slow {
         let (category, category_excess_ps) = categories.excess(step.step);
@@ -116,14 +123,20 @@ fn of_host(tables: &Tables, host: TrackId, spread: &StepSpread) -> Vec<StepOutli
             name_excess_ps: None,
             longest: None,
             grown_share: None,
+            extra_call: None,
             period: None,
         };
+        let driver = TrackId(step.track as u32);
+        let usual_calls = usual_calls.get_or_insert_with(|| {
+            let spans = closest.iter().map(|it| it.span());
+            spans.flat_map(|it| calls_in(trace, driver, it)).map(|it| it.0).collect()
+        });
+        row.extra_call = extra_call(trace, driver, step, row.excess_ps, usual_calls);
         if category == "compile" {
             let compiled = tables.get::<Compile>();
             let most = compiled.iter().filter(|it| it.host == row.host && it.steps > 0);
             row.name = most.max_by_key(|it| it.step_ps).and_then(|it| it.function.clone());
         } else if looked_at.contains(&step.step) {
-            let driver = TrackId(step.track as u32);
             let usual = ordinary_of.entry(category).or_insert_with(|| {
                 let mut all = Names::default();
                 for it in &closest {
@@ -153,6 +166,31 @@ fn of_host(tables: &Tables, host: TrackId, spread: &StepSpread) -> Vec<StepOutli
         }
     }
     rows
+}
+
+/// Calls of a thread that lie in no other, and how long each took; but for fetching input.
+fn calls_in(trace: &Trace, driver: TrackId, span: (i64, i64)) -> Vec<(StrId, i64)> {
+    let (calls, _) = top_calls_among(trace, rows_in(trace, driver, span));
+    let calls = calls.into_iter().filter(|it| trace.events.kind[it.0.row()] != OpKind::InputWait);
+    calls.map(|it| (it.1, trace.events.dur[it.0.row()].0)).collect()
+}
+
+fn extra_call(
+    trace: &Trace,
+    driver: TrackId,
+    step: &Step,
+    excess_ps: i64,
+    usual: &BTreeSet<StrId>,
+) -> Option<String> {
+    let mut times: BTreeMap<StrId, i64> = BTreeMap::new();
+    for (name, dur) in calls_in(trace, driver, step.span()) {
+        if !usual.contains(&name) {
+            let time = times.entry(name).or_default();
+            *time = time.saturating_add(dur);
+        }
+    }
+    let (name, time) = times.into_iter().max_by_key(|it| it.1)?;
+    (time >= excess_ps / 2).then(|| function_name(trace.text(name)))?
 }
 
 /// The longest, where they come regularly: they have one cause, whichever of its ops took longest

@@ -18,6 +18,8 @@ pub struct SlowSteps {
     pub name: Option<String>,
     pub rows: Vec<usize>,
     pub period: Option<i64>,
+    /// What most of them call and ordinary steps do not.
+    pub extra_call: Option<String>,
     /// How many times as long as an ordinary step, in the middle of them.
     pub ratio: f64,
     /// What slow steps add to the mean step.
@@ -86,6 +88,7 @@ impl SlowSteps {
             category,
             name: name.map(str::to_owned),
             period,
+            extra_call: extra_call(&rows),
             ratio,
             cost: Dur(spread.slow_cost_ps),
             own_cost: Dur(excess / spread.steps.max(1)),
@@ -109,6 +112,9 @@ impl SlowSteps {
 
     /// `, spent in MatMul`: what held the excess, as far as it is known.
     pub fn spent(&self) -> String {
+        if let Some(function) = &self.extra_call {
+            return format!(", spent in calls of {function}, which the others do not make");
+        }
         match (&self.name, self.category) {
             (Some(name), "compile") => format!(", spent tracing or compiling {name}"),
             (Some(name), _) => format!(", spent in {name}"),
@@ -202,6 +208,12 @@ impl SlowSteps {
     }
 }
 
+fn extra_call(rows: &[(usize, &StepOutlier)]) -> Option<String> {
+    let first = rows.iter().find_map(|it| it.1.extra_call.clone())?;
+    let same = rows.iter().filter(|it| it.1.extra_call.as_ref() == Some(&first)).count();
+    (same * 3 >= rows.len() * 2).then_some(first)
+}
+
 /// Whether a busy machine explains slow steps: few, near to the others, or each hit elsewhere.
 fn is_noise(
     rows: &[(usize, &StepOutlier)],
@@ -214,9 +226,10 @@ fn is_noise(
     if rows.len() < 2 {
         return true;
     }
-    // Saving and compiling happen because somebody asked for it, and what comes regularly too.
+    // Saving and compiling happen because somebody asked for it, and what comes regularly too, and
+    // calls that other steps do not make.
     let category = rows[0].1.category;
-    if period.is_some() || matches!(category, "output" | "compile") {
+    if period.is_some() || extra_call(rows).is_some() || matches!(category, "output" | "compile") {
         return false;
     }
     if !holds_most || ratio < FAR || rows.len() < 3 {

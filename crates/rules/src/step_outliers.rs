@@ -54,6 +54,10 @@ impl Rule for StepOutliers {
             facts.step,
         );
         let finding = slow.describe(tables, finding).symptom_of(slow.causes());
+        if let Some(function) = &slow.extra_call {
+            let text = format!("call {function} less often, or on less data");
+            return finding.fix(text).found();
+        }
         match slow.category {
             "output" => finding.edit(
                 "save less often, or in the background",
@@ -115,6 +119,25 @@ mod tests {
         let found = finding(&StepOutliers, &steps(20, |it| it % 5 == 4, ""));
         assert!(found.title.ends_with("spent in Python outside the framework"), "{}", found.title);
         assert_eq!(found.symptom_of, ["python-overhead"]);
+    }
+
+    #[test]
+    fn calls_that_other_steps_do_not_make_are_named() {
+        let mut picture = "host/python: x 0..1".to_owned();
+        let mut compute = "\nhost/tf_Compute: x 0..1".to_owned();
+        let mut at = 1;
+        for step in 1..=81 {
+            let calls = if step % 20 == 0 { &["train", "evaluate", "evaluate"][..] } else { &["train"] };
+            for function in calls {
+                let (dur, op) = if *function == "train" { (40, "AssignSubVariableOp") } else { (90, "MatMul") };
+                picture += &format!(", {function}{{traced=false}} {at}..{}", at + dur);
+                compute += &format!(", {op}:{op} {at}..{}", at + dur);
+                at += dur;
+            }
+        }
+        let found = finding(&StepOutliers, &(picture + &compute));
+        assert!(found.title.starts_with("every 20th step takes 5.5× as long as the others, spent in calls of evaluate"), "{}", found.title);
+        assert_eq!(found.fix[0].text, "call evaluate less often, or on less data");
     }
 
     #[test]
