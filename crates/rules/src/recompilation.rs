@@ -78,8 +78,8 @@ impl Rule for Recompilation {
         }
         for (row, other) in compiled().filter(|it| it.0 != row).take(3) {
             let name = other.function.as_deref().unwrap_or("without a name");
-            let (steps, each) = (other.steps, Dur(other.mean_ps));
-            let text = format!("function {name} too, in {steps} steps, {each} each");
+            let steps = if other.steps == 1 { "1 step" } else { &format!("{} steps", other.steps) };
+            let text = format!("function {name} too, in {steps}, {} each", Dur(other.mean_ps));
             finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
         }
         if main.inside_trace * 2 >= main.count {

@@ -317,8 +317,8 @@ class Engine:
             # It holds.
             self.windows = MOST_WINDOWS
         elif not steps.same_pace(recent, before):
-            pace = (steps.median(before) / 1e6, steps.median(recent) / 1e6)
-            self.wanted = "the pace went from %.1f ms to %.1f ms" % pace
+            paces = tuple(steps.in_words(steps.median(it)) for it in (before, recent))
+            self.wanted = "the pace went from %s to %s" % paces
 
     # The window.
 

@@ -94,6 +94,10 @@ CAP_STEPS, CAP_NS = 8, 1_000_000_000
 LONGEST_NS = 60_000_000_000
 
 
+def in_words(time_ns: float) -> str:
+    return "%.1f ms" % (time_ns / 1e6) if time_ns >= 1e6 else "%.1f µs" % (time_ns / 1e3)
+
+
 def median(values: list[int]) -> int:
     ordered = sorted(values)
     return ordered[len(ordered) // 2]
@@ -115,7 +119,7 @@ def steady(durations: list[int]) -> Optional[str]:
     # The last quarter against the one before it, at least one step each.
     stretch = max(1, min(10, n // 4))
     last, before = durations[-stretch:], durations[-2 * stretch : -stretch]
-    pace = "%.1f ms after %d" % (median(last) / 1e6, n)
+    pace = "%s after %d" % (in_words(median(last)), n)
     if same_pace(last, before):
         return "steps are steady: %s" % pace
     if (n >= CAP_STEPS and elapsed >= CAP_NS) or elapsed >= LONGEST_NS:
