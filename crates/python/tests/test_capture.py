@@ -192,6 +192,55 @@ def test_steps_of_a_session_are_seen(tmp_path: Path):
     assert len(captured["run_step"].to_dicts()) == 59
 
 
+TORCH = """
+import time
+import torch
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+
+def step():
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture
+def torch() -> None:
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("torch is not installed: captures of it are not tested")
+
+
+def test_pytorch_is_captured(tmp_path: Path, torch: None):
+    done, out = run(tmp_path, TORCH + "for _ in range(60): step()\nprint('done')\n", "--steps", "5")
+    assert (done.stdout, done.returncode) == (b"done\n", 0), done.stderr
+    assert steps_named(out) == {"SGD"}
+    (trace,) = (out / "torch").glob("*.pt.trace.json")
+    assert "aten::addmm" in trace.read_text()
+
+
+@pytest.mark.parametrize("before", [0, 20])
+def test_pytorch_s_profiler_is_the_program_s_first(tmp_path: Path, torch: None, before: int):
+    """Whether it begins before our window or during it, and while its schedule waits."""
+    program = f"""
+from torch import profiler
+for _ in range({before}): step()
+schedule = profiler.schedule(wait=10, warmup=2, active=5, repeat=2)
+seen = []
+with profiler.profile(schedule=schedule, on_trace_ready=lambda it: seen.append(len(it.events()))) as it:
+    for _ in range(40):
+        step()
+        it.step()
+with torch.autograd.profiler.profile() as it:
+    step()
+print(len(seen), min(seen) > 0, len(it.function_events) > 0)
+"""
+    done, out = run(tmp_path, TORCH + program)
+    assert (done.stdout, done.returncode) == (b"2 True True\n", 0), done.stderr
+    (process,) = manifest(out)["processes"]  # type: ignore[misc]
+    assert "own-profiler" in [it["what"] for it in process["said"]]
+
+
 def test_as_many_steps_as_asked_for(tmp_path: Path, jax: None):
     done, out = run(tmp_path, LOOP + "\nloop(60)\n", "--steps", "7", "--warmup", "20")
     steps = stroboscope.load(out)["run_step"].to_dicts()

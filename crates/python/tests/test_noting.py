@@ -355,6 +355,26 @@ def test_another_pace_after_the_window_makes_another_window(tmp_path: Path, cloc
     assert len(windows(watched)) == 4
 
 
+def test_steps_of_the_window_are_not_the_pace_after_it(tmp_path: Path, clock: Clock) -> None:
+    """Saving takes a while, in which somebody looks beside the loop."""
+    watched = Watched(tmp_path, is_minded=False, seconds=3, stacks=False)
+    engine = watched.engine
+    profiler = engine.frameworks["test"]
+    stop = profiler.stop
+
+    def stops_slowly(save: bool) -> None:
+        engine._look_at_time()
+        stop(save)
+
+    profiler.stop = stops_slowly
+    train = watched.function("train")(clock.work)
+    clock.steps(watched, train, lambda: engine.state == "capturing")
+    clock.step_ns = 2_000_000
+    clock.steps(watched, train, lambda: engine.state == "watching")
+    assert engine.wanted is None
+    _capture.end(engine)
+
+
 def test_an_evaluation_is_not_the_loop_that_follows(tmp_path: Path, clock: Clock) -> None:
     watched = Watched(tmp_path, is_minded=False, seconds=0.1, stacks=False)
     train = watched.function("train")(clock.work)

@@ -171,7 +171,8 @@ class Engine:
                 self.user_profiles = True
                 if self.state == "capturing":
                     self._close("the program started its own profiler")
-                self.log.said("own-profiler", "%s into %s" % (framework, folder))
+                where = "" if folder is None else " into %s" % folder
+                self.log.said("own-profiler", framework + where)
         except Exception as error:
             self._fail(error)
 
@@ -384,6 +385,8 @@ class Engine:
         with self.lock:
             if self.state != "capturing":
                 return
+            # Who looks beside the loop meanwhile is not to judge by steps of the window.
+            self.pace_since_ns = time_ns()
             self.state = "watching"
             if self.by_time:
                 # Steps may begin late: after a long compilation, or on a busy machine.

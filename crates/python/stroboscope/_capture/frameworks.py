@@ -585,6 +585,7 @@ class Torch:
         self.version = str(getattr(module, "__version__", "?"))
         self._torch = module
         self._profiler: Any = None
+        self._begin: Callable[[Any], None] = lambda it: it.start()
         self._folder = ""
 
     def watch(self, watcher: Watcher) -> list[str]:
@@ -592,6 +593,7 @@ class Torch:
             {
                 "optimizers": lambda: self._watch_optimizers(watcher),
                 "data loaders": lambda: self._watch_loaders(watcher),
+                "its profiler": lambda: self._watch_profiler(watcher),
             }
         )
 
@@ -623,11 +625,50 @@ class Torch:
         loader = dataloader._BaseDataLoaderIter
         loader.__next__ = _around(loader.__next__, watcher, _Known(identify), True)
 
+    def _watch_profiler(self, watcher: Watcher) -> None:
+        """A thread has one profiler: a second one fails, whoever began first.
+
+        One that follows a schedule is the program's also while it waits.
+        """
+        from torch.autograd import profiler as plain
+        from torch.profiler import profiler
+
+        theirs: set[int] = set()
+
+        def told_begin(begin: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(begin)
+            def call(it: Any, *args: Any, **kwargs: Any) -> Any:
+                watcher.yields_to_user(self.name, None)
+                theirs.add(id(it))
+                return begin(it, *args, **kwargs)
+
+            return call
+
+        def told_end(end: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(end)
+            def call(it: Any, *args: Any, **kwargs: Any) -> Any:
+                try:
+                    return end(it, *args, **kwargs)
+                finally:
+                    if id(it) in theirs:
+                        theirs.discard(id(it))
+                        if not theirs:
+                            watcher.user_is_done()
+
+            return call
+
+        it = profiler.profile
+        self._begin = it.start
+        it.start, it.stop = told_begin(it.start), told_end(it.stop)
+        for name in ("profile", "emit_nvtx", "emit_itt"):
+            it = getattr(plain, name, None)
+            if it is not None:
+                it.__enter__, it.__exit__ = told_begin(it.__enter__), told_end(it.__exit__)
+
     def start(self, folder: str) -> None:
-        profiler = self._torch.profiler
         self._folder = folder
-        self._profiler = profiler.profile(record_shapes=True)
-        self._profiler.__enter__()
+        self._profiler = self._torch.profiler.profile(record_shapes=True)
+        self._begin(self._profiler)
 
     def stop(self, save: bool) -> None:
         it, self._profiler = self._profiler, None
