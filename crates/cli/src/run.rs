@@ -201,7 +201,12 @@ fn nothing_captured(args: &Args, folder: &Path, processes: &[ProcessLog]) -> Opt
     }
     let said = |what: &str| processes.iter().find_map(|it| it.last(what));
     let own = said("own-profiler").map(|it| {
-        format!("nothing was captured: the program uses the profiler itself ({})\n  hint: strobe report on that folder", it.text)
+        let hint = match it.text.contains(" into ") {
+            true => "strobe report on that folder",
+            false => "without it, strobe captures the steps itself",
+        };
+        let text = &it.text;
+        format!("nothing was captured: the program uses the profiler itself ({text})\n  hint: {hint}")
     });
     let reason = ["failed", "none", "busy", "not-watched"].iter().find_map(|it| said(it));
     Some(own.unwrap_or_else(|| match reason {
