@@ -5,10 +5,9 @@ import time
 import numpy as np
 
 
-def tensorflow_step():
+def _tensorflow_function():
     import tensorflow as tf
 
-    x = tf.constant(np.ones((256, 256), "float32"))
     w = tf.Variable(np.full((256, 256), 0.01, "float32"))
 
     @tf.function
@@ -18,23 +17,20 @@ def tensorflow_step():
         w.assign_sub(0.01 * tape.gradient(loss, w))
         return loss
 
+    return tf, train_step
+
+
+def tensorflow_step():
+    tf, train_step = _tensorflow_function()
+    x = tf.constant(np.ones((256, 256), "float32"))
     return lambda train_step=train_step: float(train_step(x))
 
 
 def fed_tensorflow_step():
     """The same, which asks a dataset for its batch."""
-    import tensorflow as tf
-
-    w = tf.Variable(np.full((256, 256), 0.01, "float32"))
+    tf, train_step = _tensorflow_function()
     data = tf.data.Dataset.from_tensors(np.ones((256, 256), "float32")).repeat()
     batches = iter(data.prefetch(2))
-
-    @tf.function
-    def train_step(x):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(x @ w))
-        w.assign_sub(0.01 * tape.gradient(loss, w))
-        return loss
 
     def next_batch():
         return next(batches)
