@@ -125,6 +125,14 @@ fn a_profile_that_is_cut_off_says_so_first() {
     assert_eq!(report["notes"][0]["kind"], "cut-off");
     assert_eq!(report["notes"][0]["count"], 1);
     assert_eq!(report["notes"][0]["first"], "the file ends at byte 20000");
+
+    // Also where nothing can be said of steps any more.
+    let whole = testdata("captured/keras_fit/train/plugins/profile/run/host.xplane.pb");
+    let bytes = std::fs::read(whole).unwrap();
+    std::fs::write(&path, &bytes[..60_000]).unwrap();
+    let done = strobe(&["report", path.to_str().unwrap()]);
+    assert_eq!(done.status.code(), Some(3));
+    assert!(text(&done.stdout).contains("This profile is cut off"), "{}", text(&done.stdout));
 }
 
 #[test]

@@ -6,6 +6,11 @@ use super::Report;
 
 /// The sentence a colleague would say.
 pub fn verdict(report: &Report) -> String {
+    // Half a profile may lack a device, the host, or the marks of steps.
+    let cut_off = match report.notes.iter().any(|it| it.kind == NoteKind::CutOff) {
+        true => "This profile is cut off, and what is lost may matter. Of what is left: ",
+        false => "",
+    };
     let (Some(steps), Some(main)) = (&report.steps, report.main()) else {
         let run = &report.run;
         let beside = &report.beside;
@@ -28,7 +33,8 @@ pub fn verdict(report: &Report) -> String {
             0 if report.notes.is_empty() => "There are no events in this profile.".to_owned(),
             0 => "There are no events in what can be read of this damaged file.".to_owned(),
             n => format!(
-                "No steps could be told apart in {} events over {}.",
+                "{cut_off}{} steps could be told apart in {} events over {}.",
+                if cut_off.is_empty() { "No" } else { "no" },
                 thousands(n),
                 run.window
             ),
@@ -38,11 +44,6 @@ pub fn verdict(report: &Report) -> String {
         Some(it) if it.share >= 0.5 => format!(", most of it in {}", plain(&it.name)),
         Some(it) => format!("; the largest part, {}, is {}", percent(it.share), plain(&it.name)),
         None => String::new(),
-    };
-    // Half a profile may lack a device, the host, or the marks of steps.
-    let cut_off = match report.notes.iter().any(|it| it.kind == NoteKind::CutOff) {
-        true => "This profile is cut off, and what is lost may matter. Of what is left: ",
-        false => "",
     };
     let main_part = format!("{} {}", main.per_step, in_words(main.category));
     format!("{cut_off}{} a step, of which {main_part}{whose}.", steps.mean)
