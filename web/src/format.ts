@@ -1,4 +1,4 @@
-// Numbers as the terminal prints them: at most four digits, thin-space thousands, a unit.
+// Numbers as the terminal prints them: three digits, thousands apart by a comma, a unit.
 
 const UNITS: [string, number][] = [
   ["s", 1e12],
@@ -7,26 +7,25 @@ const UNITS: [string, number][] = [
   ["ns", 1e3],
   ["ps", 1],
 ];
-const THIN = "\u2009";
 
 /** What is not known is not zero. */
 export const UNKNOWN = "–";
 
-function fourDigits(value: number): string {
+function threeDigits(value: number): string {
   const size = Math.abs(value);
-  if (size >= 999.95) return thousands(Math.round(value));
-  return value.toFixed(size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3);
+  if (size >= 99.95) return thousands(Math.round(value));
+  return String(Number(value.toFixed(size >= 9.995 ? 1 : 2)));
 }
 
 export function time(ps: number | null | undefined): string {
   if (ps === null || ps === undefined) return UNKNOWN;
   if (ps === 0) return "0";
   const [unit, scale] = unitOf(ps);
-  return unit === "ps" ? `${thousands(Math.round(ps))} ps` : `${fourDigits(ps / scale)} ${unit}`;
+  return unit === "ps" ? `${thousands(Math.round(ps))} ps` : `${threeDigits(ps / scale)} ${unit}`;
 }
 
 function unitOf(ps: number): [string, number] {
-  return UNITS.find(([, scale]) => Math.abs(ps) >= scale * 0.99995) ?? ["ps", 1];
+  return UNITS.find(([, scale]) => Math.abs(ps) >= scale * 0.9995) ?? ["ps", 1];
 }
 
 export const ms = (value: number | null | undefined): string =>
@@ -55,7 +54,7 @@ const decimalsOf = (size: number): number =>
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined) return UNKNOWN;
   const value = share * 100;
-  return `${value >= 9.95 ? value.toFixed(0) : value.toFixed(1)}${THIN}%`;
+  return `${value >= 9.95 ? value.toFixed(0) : value.toFixed(1)}%`;
 }
 
 export function thousands(n: number | null | undefined): string {
@@ -64,7 +63,7 @@ export function thousands(n: number | null | undefined): string {
 
 function grouped(digits: string): string {
   const [whole, fraction] = digits.split(".", 2);
-  const apart = whole!.replace(/\B(?=(\d{3})+$)/g, THIN);
+  const apart = whole!.replace(/\B(?=(\d{3})+$)/g, ",");
   return fraction === undefined ? apart : `${apart}.${fraction}`;
 }
 

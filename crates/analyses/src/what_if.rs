@@ -226,9 +226,17 @@ fn pipeline_changes(pipeline: &Pipeline) -> Vec<WhatIf> {
     rows
 }
 
-/// Time of a mean step in which ops of these names compute and no other does: what goes if they
-/// go. `None` where the trace has no such ops or no steps.
-pub fn alone_ps(tables: &Tables, names: &HashSet<StrId>) -> Option<i64> {
+/// How some ops fill a mean step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OpsInStep {
+    /// Time in which they compute and no other op does: what goes if they go.
+    pub alone_ps: i64,
+    /// How often they run.
+    pub runs: f64,
+}
+
+/// Of ops of these names; `None` where the trace has no such ops or no steps.
+pub fn ops_in_step(tables: &Tables, names: &HashSet<StrId>) -> Option<OpsInStep> {
     let trace = tables.trace();
     let counted = Counted::of(tables)?;
     let (from, to) = counted.window;
@@ -259,6 +267,7 @@ pub fn alone_ps(tables: &Tables, names: &HashSet<StrId>) -> Option<i64> {
     if these.is_empty() {
         return None;
     }
+    let runs = these.len() as f64 / counted.n.max(1) as f64;
     let alone = total(&subtract(&union(these), &union(others)));
-    Some(alone / counted.n)
+    Some(OpsInStep { alone_ps: alone / counted.n.max(1), runs })
 }

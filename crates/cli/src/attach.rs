@@ -118,6 +118,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         path: folder.clone(),
         format: args.format,
         no_findings: false,
+        all: false,
         strict: false,
     };
     report::run(&report, out)

@@ -33,7 +33,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
             out.faint(" A real profile of Keras fit, captured with the TensorBoard callback.");
         writeln!(out, "{head}\n")?;
     }
-    report::print(&session.report(), args.format, out)?;
+    report::print(&session.report(), args.format, false, out)?;
     // For scripts the report is all; without a page the report is what there is.
     if !args.no_serve && args.format == Format::Text && server::has_page() {
         writeln!(out)?;

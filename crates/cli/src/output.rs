@@ -226,11 +226,27 @@ pub fn column(times: &[Dur]) -> Vec<String> {
     times.iter().map(|it| format!("{:.decimals$} {unit}", it.0 as f64 / scale)).collect()
 }
 
-/// Breaks a text at words.
+/// Units that stay with the number before them.
+const UNITS: [&str; 16] = [
+    "ps", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "TB", "W", "MHz", "°C", "MB/s", "GB/s", "kB/s",
+];
+
+/// Breaks a text at words, but not between a number and its unit.
 pub fn wrap(text: &str, width: usize, indent: &str) -> String {
     let mut out = String::new();
     let mut line = String::new();
+    let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
+        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']));
+        match words.last_mut().filter(|it| is_unit && it.ends_with(|it: char| it.is_ascii_digit())) {
+            Some(number) => {
+                number.push(' ');
+                *number += word;
+            }
+            None => words.push(word.to_owned()),
+        }
+    }
+    for word in &words {
         if !line.is_empty()
             && line.chars().count() + 1 + word.chars().count() + indent.len() > width
         {

@@ -10,22 +10,25 @@ use std::process::ExitCode;
 
 use rules::Severity;
 use session::report::json::{as_json, ms};
-use session::report::words::{percent, plain, thousands, verdict};
+use session::report::words::{headline, percent, plain, thousands};
 use session::report::{Report, Share};
 
 use crate::output::{Format, Grid, Output, column, shorten, wrap};
 
-/// Say why a run is slow, what to change and what it would win
+/// Explain why a run is slow, what to change, and the expected speed-up
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A profile, a run folder or a log folder; of several runs the newest is taken
+    /// A profile, a run folder or a log folder; if it holds several runs, the newest is used
     pub path: PathBuf,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Only measure: ask no rules
+    /// Only measure, without findings
     #[arg(long)]
     pub no_findings: bool,
+    /// List the checks that could not be made, and why
+    #[arg(long)]
+    pub all: bool,
     /// Exit with 1 if anything above severity low is found, for CI
     #[arg(long)]
     pub strict: bool,
@@ -34,7 +37,7 @@ pub struct Args {
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let session = crate::open(&args.path)?;
     let report = if args.no_findings { session.measurements() } else { session.report() };
-    print(&report, args.format, out)?;
+    print(&report, args.format, args.all, out)?;
     let found = report.diagnosis.causes.iter().any(|it| it.finding.severity > Severity::Low);
     Ok(match () {
         () if report.steps.is_none() => ExitCode::from(crate::NOT_ENOUGH),
@@ -44,10 +47,10 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
 }
 
 /// Also the end of the demo.
-pub fn print(report: &Report, format: Format, out: &mut Output) -> anyhow::Result<()> {
+pub fn print(report: &Report, format: Format, all: bool, out: &mut Output) -> anyhow::Result<()> {
     match format {
         Format::Text => {
-            let text = text(report, out);
+            let text = text(report, all, out);
             write!(out, "{text}")?;
         }
         Format::Json => out.json(&as_json(report))?,
@@ -58,7 +61,7 @@ pub fn print(report: &Report, format: Format, out: &mut Output) -> anyhow::Resul
 }
 
 /// What was profiled; a path longer than `room` gives way.
-fn headline(report: &Report, room: usize) -> String {
+fn run_facts(report: &Report, room: usize) -> String {
     let run = &report.run;
     let mut parts = vec![shorten(&run.path, room)];
     if !run.frameworks.is_empty() {
@@ -113,13 +116,13 @@ fn devices_in_words(report: &Report) -> String {
     kinds.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
-fn text(report: &Report, out: &Output) -> String {
+fn text(report: &Report, all: bool, out: &Output) -> String {
     let width = out.width;
     let mut text = String::new();
-    text += &out.faint(wrap(&headline(report, width / 2), width, " ").trim_end());
+    text += &out.faint(wrap(&run_facts(report, width / 2), width, " ").trim_end());
     text.push('\n');
     let _ = writeln!(text);
-    text += &out.strong(wrap(&verdict(report), width, " ").trim_end());
+    text += &out.strong(wrap(&headline(report), width, " ").trim_end());
     text.push('\n');
     if !report.breakdown.is_empty() {
         text += &bar(report, out);
@@ -131,9 +134,9 @@ fn text(report: &Report, out: &Output) -> String {
         let _ = writeln!(text);
         let spread = steps.stdev.map(|it| format!(" ± {it}")).unwrap_or_default();
         let line = format!(
-            "Steps: median {}, mean {}{spread}, p95 {}; found by {} ({}), confidence {:.2}{}{}",
-            steps.median,
+            "Steps: mean {}{spread}, median {}, p95 {}; found by {} ({}), confidence {:.2}{}{}",
             steps.mean,
+            steps.median,
             steps.p95,
             steps.found_by,
             shorten(&steps.marker, 40),
@@ -153,7 +156,7 @@ fn text(report: &Report, out: &Output) -> String {
         let line = format!("Not measured: {} ({})", names.join(", "), report.unknown[0].1);
         text += &wrap(&line, width, " ");
     }
-    text += &findings::not_checked(report, out);
+    text += &findings::not_checked(report, all, out);
     for note in &report.notes {
         let line = format!(
             "Note: {} {}: {}",
@@ -263,7 +266,7 @@ fn ops_grid(report: &Report) -> Grid {
 }
 
 fn markdown(report: &Report) -> String {
-    let mut text = format!("# {}\n\n{}\n\n", headline(report, usize::MAX), verdict(report));
+    let mut text = format!("# {}\n\n{}\n\n", run_facts(report, usize::MAX), headline(report));
     text += &breakdown_grid(report).markdown();
     text += &beside::markdown(report);
     text += &findings::markdown(report);

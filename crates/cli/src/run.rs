@@ -142,10 +142,10 @@ fn conclude(args: &Args, folder: &Path, processes: &[ProcessLog]) -> anyhow::Res
     match &args.report {
         Some(path) => {
             let mut to = Output::of_file(File::create(path)?);
-            report::print(&summary, args.format, &mut to)?;
+            report::print(&summary, args.format, false, &mut to)?;
             to.flush()?;
         }
-        None => report::print(&summary, args.format, &mut out)?,
+        None => report::print(&summary, args.format, false, &mut out)?,
     }
     if args.format == Format::Text || args.report.is_some() {
         writeln!(out)?;

@@ -120,8 +120,8 @@ fn a_profile_that_is_cut_off_says_so_first() {
     // The first part of one device: no host, no marks of steps.
     std::fs::write(&path, &bytes[..20_000]).unwrap();
     let report = report_json(&path);
-    let verdict = report["verdict"].as_str().unwrap();
-    assert!(verdict.starts_with("This profile is cut off"), "{verdict}");
+    let headline = report["headline"].as_str().unwrap();
+    assert!(headline.starts_with("This profile is cut off"), "{headline}");
     assert_eq!(report["notes"][0]["kind"], "cut-off");
     assert_eq!(report["notes"][0]["count"], 1);
     assert_eq!(report["notes"][0]["first"], "the file ends at byte 20000");

@@ -77,7 +77,7 @@ def document(body: str, *, wide: bool = False) -> str:
 
 
 def run(it: Run) -> str:
-    """The verdict, the step as one bar, the findings, what was not checked."""
+    """The headline, the step as one bar, the findings, what was not checked."""
     facts = it.report()["run"]
     steps = it.steps
     frameworks = ", ".join(_FRAMEWORKS.get(name, name) for name in facts["frameworks"])
@@ -85,7 +85,7 @@ def run(it: Run) -> str:
     if steps.count:
         every = steps.count + steps.warmup_skipped + steps.partial
         line.append(f"{steps.count} steady {'step' if steps.count == 1 else 'steps'} of {every}")
-    parts = [_p(" · ".join(line), "faint"), _p(it.verdict, "verdict"), _bar(it.breakdown)]
+    parts = [_p(" · ".join(line), "faint"), _p(it.headline, "verdict"), _bar(it.breakdown)]
     parts += [finding(at, found) for at, found in enumerate(it.findings, 1)]
     if it.others:
         others = ", ".join(str(other) for other in it.others[:5])
@@ -154,7 +154,7 @@ def finding(at: int | None, it: Finding) -> str:
             if fix.edit:
                 parts.append(f"<pre>{escape(fix.edit)}</pre>")
         for also in it.symptoms:
-            text = _format.sentence(f"it also shows as {also.rule}: {also.title}")
+            text = f"Also triggers: {also.rule}"
             parts.append(_p(text, "faint"))
     return f'<div class="finding">{"".join(parts)}</div>'
 

@@ -1,4 +1,4 @@
-"""An opened run: its verdict, its findings, its tables."""
+"""An opened run: its headline, its findings, its tables."""
 
 from __future__ import annotations
 
@@ -39,11 +39,24 @@ class Fix:
 
     text: str
     edit: str | None = None
+    #: Stable name of the change, such as ``parallel-map``.
+    change: str = ""
+    #: The predicted gain in words; ``None`` where it cannot be told, and ``why``.
+    gain: str | None = None
+    speedup_if_fixed: float | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    #: What bounds the step after it.
+    then_limited_by: str | None = None
+    why: str | None = None
+    #: File and line to edit, where they are known.
+    file: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem: what it costs, how it shows, what to change, what that wins."""
+    """A problem: what it costs, how it shows, what to change, what that gives."""
 
     #: The rule that found it; ``strobe explain RULE`` says what it looks for.
     rule: str
@@ -51,8 +64,10 @@ class Finding:
     severity: str
     #: One sentence, with the user's own names.
     title: str
-    #: Time of a mean step that the problem holds.
+    #: Time of a mean step that the best edit saves; without a gain, the time the problem takes.
     cost_ms_per_step: float
+    #: The figures in words, as in ``496 → about 13 ms (12–15): 34–41× faster``.
+    gain: str
     #: Old step time over the predicted new one; ``None`` where no model can say.
     speedup_if_fixed: float | None
     speedup_low: float | None
@@ -64,13 +79,6 @@ class Finding:
     fix: tuple[Fix, ...] = field(repr=False)
     #: Other rules that saw the same problem.
     symptoms: tuple[Finding, ...] = field(default=(), repr=False)
-
-    @property
-    def gain(self) -> str:
-        """The cost and the predicted gain, as in ``−482 ms · 34–41× faster``."""
-        return _format.gain(
-            self.cost_ms_per_step, self.speedup_low, self.speedup_high, self.severity
-        )
 
     def _repr_html_(self) -> str:
         return _html.document(_html.finding(None, self))
@@ -222,9 +230,9 @@ class Run:
         return self._report
 
     @property
-    def verdict(self) -> str:
+    def headline(self) -> str:
         """One sentence: how long a step takes, and what takes most of it."""
-        return str(self._known()["verdict"])
+        return str(self._known()["headline"])
 
     @property
     def findings(self) -> list[Finding]:
@@ -252,8 +260,8 @@ class Run:
         return [_only_known(Note, it) for it in self._known()["notes"]]
 
     def __repr__(self) -> str:
-        """Show the verdict and the findings."""
-        lines = [f"Run({os.fspath(self.path)!r})", *textwrap.wrap(self.verdict, 100)]
+        """Show the headline and the findings."""
+        lines = [f"Run({os.fspath(self.path)!r})", *textwrap.wrap(self.headline, 100)]
         for at, it in enumerate(self.findings, 1):
             lines.append(f"{at:2}  {it.rule}  {it.gain}")
             lines += textwrap.wrap(_format.sentence(it.title), 96, **_INDENT)
@@ -290,6 +298,12 @@ def _only_known(kind: Callable[..., _Kind], values: dict[str, Any]) -> _Kind:
     return kind(**{name: it for name, it in values.items() if name in known})
 
 
+def _fix(values: dict[str, Any]) -> Fix:
+    where = values.get("where") or {}
+    place = {"file": where.get("file"), "line": where.get("line")}
+    return _only_known(Fix, {**values, **place})
+
+
 def _finding(values: dict[str, Any]) -> Finding:
     evidence = (
         Evidence(it["text"], it["table"], tuple(it["rows"]), tuple(it["events"]))
@@ -297,7 +311,7 @@ def _finding(values: dict[str, Any]) -> Finding:
     )
     parts = {
         "evidence": tuple(evidence),
-        "fix": tuple(Fix(it["text"], it["edit"]) for it in values["fix"]),
+        "fix": tuple(_fix(it) for it in values["fix"]),
         "symptoms": tuple(_finding(it) for it in values.get("symptoms", ())),
     }
     return _only_known(Finding, {**values, **parts})

@@ -60,7 +60,7 @@ class DatasetTiming:
             rates = f"{_rate(self.examples_per_s)} examples/s{batches}: {rates}"
         spread = ""
         if self.p05_ms is not None and self.p95_ms is not None:
-            spread = f" (90 % within {_format.time(self.p05_ms)} to {_format.time(self.p95_ms)})"
+            spread = f" (90% within {_format.time(self.p05_ms)} to {_format.time(self.p95_ms)})"
         count = f"{_format.thousands(self.elements)} elements in {_format.time(self.seconds * 1e3)}"
         lines = [rates, f"an element every {_format.time(self.median_ms)}{spread}; {count}"]
         if not self.warm:

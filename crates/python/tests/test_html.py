@@ -67,12 +67,12 @@ class Checked(HTMLParser):
             self.text += data + " "
 
 
-def test_a_run_shows_verdict_bar_and_findings(profile):
+def test_a_run_shows_headline_bar_and_findings(profile):
     run = stroboscope.load(profile)
     html = run._repr_html_()
     seen = Checked(html)
     assert "http" not in html
-    assert run.verdict in seen.text
+    assert run.headline in seen.text
     if run.breakdown:
         assert abs(sum(seen.widths) - 100) < 0.1
     for share in run.breakdown:

@@ -21,7 +21,7 @@ def test_the_report_is_that_of_the_command_line(profile):
     run = stroboscope.load(profile)
     report = strobe_json("report", profile)
     assert run.report() == report
-    assert run.verdict == report["verdict"]
+    assert run.headline == report["headline"]
     assert run.steps.count == report["steps"]["count"]
     assert run.steps.median_ms == report["steps"].get("median_ms")
     shares = [(it.category, it.ms_per_step, it.share) for it in run.breakdown]
@@ -196,9 +196,9 @@ def test_unknown_tables_are_key_errors_that_name_the_others(keras):
     assert keras._ipython_key_completions_() == keras.tables
 
 
-def test_a_run_prints_its_verdict(keras):
+def test_a_run_prints_its_headline(keras):
     text = repr(keras)
-    assert keras.verdict in " ".join(text.split())
+    assert keras.headline in " ".join(text.split())
     assert keras.findings[0].rule in text
     assert keras.findings[0].gain in text
 

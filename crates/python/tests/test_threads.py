@@ -36,7 +36,7 @@ def test_threads_share_a_run():
         return (
             name,
             run[name].to_dicts(),
-            run.verdict,
+            run.headline,
             run.sql("SELECT count(*) FROM event").to_dicts(),
         )
 

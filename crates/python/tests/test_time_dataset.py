@@ -156,7 +156,7 @@ def test_it_prints_rates_and_spread():
     timing, _ = drain([0.5] * 1000, warmup=2.0, element=array(64))
     assert str(timing) == (
         "128.0 examples/s, batches of 64: 2.000 elements/s\n"
-        "an element every 500.0 ms (90 % within 500.0 ms to 500.0 ms); 20 elements in 10.00 s"
+        "an element every 500 ms (90% within 500 ms to 500 ms); 20 elements in 10 s"
     )
 
 

@@ -7,7 +7,7 @@ use trace::{Counter, Dur};
 use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::gpu;
 use crate::samples::Samples;
-use crate::{Finding, Rule, Severity, Verdict, WORTH_SAYING};
+use crate::{Change, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// A GPU runs below its clock: power, heat or a limit somebody set.
@@ -77,7 +77,7 @@ impl Throttled {
     fn why(&self) -> String {
         let held = |it: &&(u64, &str)| self.reasons.unwrap_or(0) & it.0 != 0;
         let words: Vec<&str> = REASONS.iter().filter(held).map(|it| it.1).collect();
-        if words.is_empty() { "its driver tells no reason".to_owned() } else { words.join(", ") }
+        if words.is_empty() { "the driver gives no reason".to_owned() } else { words.join(", ") }
     }
 }
 
@@ -90,10 +90,9 @@ impl Rule for ClockThrottled {
         if all.is_empty() {
             return Verdict::unknown(match gpu(tables.trace()) {
                 Some(_) => {
-                    "no samples of the clocks; `strobe run` takes them, and `nvidia-smi dmon -s \
-                     pcv` beside the run shows them"
+                    "no samples of the GPU clocks; `strobe run` takes them"
                 }
-                None => "no GPU's clock was sampled while it was busy",
+                None => "no GPU clock was sampled",
             });
         }
         let Some(facts) = facts(tables) else {
@@ -146,11 +145,11 @@ fn found(samples: &Samples<'_>, worst: &Throttled, cost: Dur, step: Dur) -> Verd
     let limit = samples.fact(&name("power_limit_w")).zip(samples.fact(&name("power_limit_max_w")));
     let at_its_limit = worst.reasons == Some(POWER_LIMIT)
         && limit.is_some_and(|(now, most)| now >= AT_ITS_LIMIT * most);
-    let mut text = format!("{} samples while it was busy", worst.n);
+    let mut text = format!("{} samples while the GPU was busy", worst.n);
     if let Some(watts) = samples.mean(&name("power")) {
         text += &format!(", {watts:.0} W");
         if let Some((now, most)) = limit {
-            text += &format!(" where {now:.0} W are allowed and {most:.0} W could be");
+            text += &format!(" (limit {now:.0} W, could be {most:.0} W)");
         }
     }
     if let Some(degrees) = samples.mean(&name("temperature")) {
@@ -159,7 +158,7 @@ fn found(samples: &Samples<'_>, worst: &Throttled, cost: Dur, step: Dur) -> Verd
     let counters = ["sm_clock", "throttled", "power", "temperature"].map(name);
     let counters: Vec<&str> = counters.iter().map(String::as_str).collect();
     let title = format!(
-        "gpu {gpu} runs at {:.0} MHz, {} below the {:.0} it can have: {}",
+        "GPU {gpu} runs at {:.0} MHz, {} below its {:.0} MHz: {}",
         worst.typical,
         percent(worst.lost()),
         worst.highest,
@@ -171,10 +170,19 @@ fn found(samples: &Samples<'_>, worst: &Throttled, cost: Dur, step: Dur) -> Verd
     if at_its_limit {
         finding = finding
             .severity(Severity::Low)
-            .fix("nothing to set: the card is at its own limit of power; 16-bit math takes less of it");
+            .fix(
+                Fix::new(Change::Machine, "The card is at its power limit; 16-bit math needs less power")
+                    .untold("a clock cannot be promised"),
+            );
     } else {
         finding = finding
-            .fix("see why: `nvidia-smi -q -d PERFORMANCE`; raise the power cap, or cool the device");
+            .fix(
+                Fix::new(
+                    Change::Machine,
+                    "See why with `nvidia-smi -q -d PERFORMANCE`; raise the power cap, or cool the device",
+                )
+                .untold("a clock cannot be promised"),
+            );
     }
     finding.found()
 }
@@ -198,11 +206,10 @@ mod tests {
         let found = t4(954.0, 36.0).counter("gpu 0/temperature", &[89.0; 8]).finding(&ClockThrottled);
         assert_eq!(
             found.title,
-            "gpu 0 runs at 954 MHz, 40 % below the 1590 it can have: its power limit, heat, by the \
-             driver's judgement"
+            "GPU 0 runs at 954 MHz, 40% below its 1590 MHz: its power limit, heat, by the driver's judgement"
         );
         assert_eq!(found.severity, Severity::High);
-        assert_eq!(found.evidence[0].text, "8 samples while it was busy, 89 °C");
+        assert_eq!(found.evidence[0].text, "8 samples while the GPU was busy, 89 °C");
         assert_eq!(found.evidence[0].rows.len(), 3);
     }
 
@@ -219,7 +226,7 @@ mod tests {
     fn where_no_reasons_are_told_the_clock_speaks() {
         let clocks = [1410.0, 900.0, 910.0, 905.0, 900.0, 900.0];
         let found = Beside::gpu().counter("gpu 1/sm_clock", &clocks).finding(&ClockThrottled);
-        assert!(found.title.ends_with("its driver tells no reason"), "{}", found.title);
+        assert!(found.title.ends_with("the driver gives no reason"), "{}", found.title);
         let steady = Beside::gpu().counter("gpu 1/sm_clock", &[1410.0, 1300.0, 1300.0]);
         assert_eq!(steady.verdict(&ClockThrottled), Verdict::Clear);
     }
@@ -237,7 +244,7 @@ mod tests {
     fn without_samples_it_says_how_to_get_them() {
         let steps = "host/python: train#1 0..100, train#2 100..200, train#3 200..300\n";
         let why = missing(&ClockThrottled, &format!("{steps}gpu0/s: k 0..10"));
-        assert!(why.contains("`nvidia-smi dmon -s pcv`"), "{why}");
+        assert!(why.contains("`strobe run` takes them"), "{why}");
         // A GPU that idles keeps a low clock.
         let idle = Beside::gpu()
             .fact("gpu 0/max_sm_clock_mhz", 1590.0)

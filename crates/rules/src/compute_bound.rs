@@ -3,8 +3,8 @@
 use analyses::Tables;
 
 use crate::edits::{in_16_bits, is_jax};
-use crate::facts::{NO_STEPS, Op, facts, percent};
-use crate::{Evidence, Finding, Rule, Severity, Verdict};
+use crate::facts::{Facts, NO_STEPS, Op, facts, percent};
+use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict};
 
 rule! {
     /// The step is spent computing, and only faster math helps.
@@ -35,30 +35,35 @@ impl Rule for ComputeBound {
             return Verdict::Clear;
         }
         let mut finding = Finding::new(
-            format!("{} of the step is compute: only faster math helps", percent(share)),
+            format!("{} of the step is compute; nothing else is in its way", percent(share)),
             facts.of("compute"),
             facts.step,
         )
         .severity(Severity::Low);
         if let Some(op) = Op::all(tables).first() {
-            let text = format!("{} of it is {}", percent(op.share), op.label());
+            let text = format!("The largest op, {}, is {} of it", op.label(), percent(op.share));
             finding = finding.evidence(Evidence::text(text).rows("op_time", vec![op.row]));
-        }
-        let finding = if facts.on_device {
-            finding.edit(
-                "compute in 16 bits where the hardware has units for it",
-                in_16_bits(tables),
-            )
-        } else if is_jax(tables) {
-            finding.fix("the compiler has done its part: a cheaper layer where one dominates, or faster hardware")
         } else {
-            finding.edit("compile the step", "@tf.function(jit_compile=True)")
+            let text = format!("Compute takes {}", facts.per_step(facts.of("compute")));
+            finding = finding.evidence(Evidence::text(text).rows("step_time", Facts::rows(tables)));
+        }
+        let fix = if facts.on_device {
+            Fix::new(Change::HalfPrecision, "Compute in 16 bits if the hardware supports it")
+                .edit(in_16_bits(tables))
+        } else if is_jax(tables) {
+            Fix::new(Change::Machine, "Use a cheaper layer where one dominates, or faster hardware")
+        } else {
+            Fix::new(Change::Fuse, "Compile the step with XLA").edit("@tf.function(jit_compile=True)")
         };
-        finding.found()
+        finding.fix(fix.untold("it depends on what the ops compute")).found()
     }
 
     fn is_good_end(&self) -> bool {
         true
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is compute")
     }
 }
 
@@ -78,7 +83,7 @@ mod tests {
             ",
         );
         assert_eq!(found.severity, Severity::Low);
-        assert_eq!(found.title, "90 % of the step is compute: only faster math helps");
+        assert_eq!(found.title, "90% of the step is compute; nothing else is in its way");
     }
 
     #[test]
@@ -104,6 +109,6 @@ mod tests {
 
     #[test]
     fn without_steps_it_cannot_know() {
-        assert_eq!(missing(&ComputeBound, "gpu0/s: gemm 0..20"), "no steps could be told apart");
+        assert_eq!(missing(&ComputeBound, "gpu0/s: gemm 0..20"), "no steps could be identified");
     }
 }

@@ -3,9 +3,9 @@
 use analyses::Tables;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{Facts, NO_STEPS, facts, percent};
 use crate::samples::{NO_SAMPLES, Samples};
-use crate::{Finding, Rule, Severity, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// The training waits for cores that others use, or that a quota keeps from it.
@@ -58,7 +58,7 @@ impl Rule for CpuContention {
         let Some(facts) = facts(tables) else {
             return Verdict::unknown(NO_STEPS);
         };
-        let Some(seen) = Seen::of(tables) else {
+        let Some(seen) = CoreUse::of(tables) else {
             return Verdict::unknown(NO_SAMPLES);
         };
         let on_host = Dur((facts.step.0 - facts.of("compute").0).max(0));
@@ -68,27 +68,35 @@ impl Rule for CpuContention {
         if facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
-        let mut finding = Finding::new(cause.title, cost, facts.step)
+        // What other programs take is no fault of the training: what is wrong with its own code
+        // comes first, whatever this costs.
+        let (in_code, severity) = match cause.is_own {
+            true => (cost, Severity::Low),
+            false if cause.share < MUCH => (Dur(0), Severity::Low),
+            false => (Dur(0), Severity::of(cost, facts.step)),
+        };
+        let cost = format!("The training may lose up to {} to it", facts.per_step(cost));
+        let finding = Finding::new(cause.title, in_code, facts.step)
+            .severity(severity)
             .confidence(cause.confidence)
-            .evidence(seen.evidence());
-        if cause.is_own {
-            finding = finding.severity(Severity::Low).edit(
-                "use as many threads as cores",
-                format!("tf.config.threading.set_intra_op_parallelism_threads({})", seen.cores),
-            );
-        } else {
-            finding = finding.fix(cause.fix);
-            // Some neighbours are the rule on shared machines, and not what the run suffers from.
-            if cause.share < MUCH {
-                finding = finding.severity(Severity::Low);
-            }
+            .evidence(seen.evidence())
+            .evidence(Evidence::text(cost).rows("step_time", Facts::rows(tables)));
+        match cause.is_own {
+            true => finding.fix(
+                Fix::new(Change::FewerThreads, "Use as many threads as there are cores")
+                    .edit(format!("tf.config.threading.set_intra_op_parallelism_threads({})", seen.cores))
+                    .untold("switching between threads costs little by itself"),
+            ),
+            false => finding.fix(
+                Fix::new(Change::Machine, cause.fix).untold("it depends on what the others do"),
+            ),
         }
-        finding.found()
+        .found()
     }
 }
 
 /// Means over the steps.
-struct Seen<'t> {
+struct CoreUse<'t> {
     samples: Samples<'t>,
     cores: f64,
     allowed: f64,
@@ -113,12 +121,12 @@ struct Cause {
     is_own: bool,
 }
 
-impl<'t> Seen<'t> {
-    fn of(tables: &'t Tables) -> Option<Seen<'t>> {
+impl<'t> CoreUse<'t> {
+    fn of(tables: &'t Tables) -> Option<CoreUse<'t>> {
         let samples = Samples::of(tables)?;
         let cores = samples.fact("cpu_count").filter(|&it| it >= 1.0)?;
         let busy = samples.mean("cpu/all");
-        Some(Seen {
+        Some(CoreUse {
             cores,
             allowed: samples.fact("cpu_allowed").unwrap_or(cores).min(cores),
             runnable: samples.mean("cpu/runnable")?,
@@ -145,13 +153,12 @@ impl<'t> Seen<'t> {
         let worth = quota.map(|it| format!(" of {it:.1} cores")).unwrap_or_default();
         (self.quota_used_up >= QUOTA_USED_UP).then(|| Cause {
             title: format!(
-                "the container's quota{worth} is used up in {} of its periods",
+                "The container uses up its CPU quota{worth} in {} of the periods",
                 percent(self.quota_used_up)
             ),
             share: self.quota_used_up * OF_A_PERIOD,
             confidence: 0.6,
-            fix: "give the container more processor time (`--cpus`, `resources.limits.cpu`), or \
-                  take no more threads than that",
+            fix: "Give the container more CPU (`--cpus`, `resources.limits.cpu`), or use fewer threads",
             is_own: false,
         })
     }
@@ -159,12 +166,12 @@ impl<'t> Seen<'t> {
     fn hypervisor(&self) -> Option<Cause> {
         (self.stolen >= WORTH_SAYING).then(|| Cause {
             title: format!(
-                "other guests of the same machine take {} of the cores' time",
+                "Other virtual machines take {} of the CPU time of this one",
                 percent(self.stolen)
             ),
             share: self.stolen,
             confidence: 0.7,
-            fix: "take a machine with cores of its own, or another one",
+            fix: "Use a machine with dedicated cores",
             is_own: false,
         })
     }
@@ -187,12 +194,12 @@ impl<'t> Seen<'t> {
         }
         Some(Cause {
             title: format!(
-                "other programs use {others:.1} of {} cores, while {:.1} threads want to run",
+                "Other programs use {others:.1} of {} cores; about {:.0} runnable threads compete for them",
                 self.cores, self.runnable
             ),
             share,
             confidence,
-            fix: "see who (`top`), and run it elsewhere or later",
+            fix: "Find them with `top`, and run them elsewhere or later",
             is_own: false,
         })
     }
@@ -205,7 +212,10 @@ impl<'t> Seen<'t> {
     fn own(&self) -> Option<Cause> {
         let waited = self.waited.is_none_or(|it| it >= WAITED);
         (waited && self.runnable >= MANY_THREADS * self.cores + 1.0).then(|| Cause {
-            title: format!("{:.1} threads want to run on {} cores", self.runnable, self.cores),
+            title: format!(
+                "About {:.0} runnable threads of the training compete for {} cores",
+                self.runnable, self.cores
+            ),
             share: self.waiting().min(OF_SWITCHING),
             confidence: 0.4,
             fix: "",
@@ -213,13 +223,13 @@ impl<'t> Seen<'t> {
         })
     }
 
-    fn evidence(&self) -> crate::Evidence {
-        let mut text = format!("{:.1} threads ready to run on {} cores", self.runnable, self.cores);
+    fn evidence(&self) -> Evidence {
+        let mut text = format!("{:.1} runnable threads on {} cores", self.runnable, self.cores);
         if let Some(others) = self.others {
-            text += &format!(", {others:.1} of which others used");
+            text += &format!("; other programs used {others:.1} cores");
         }
         if let Some(held_up) = self.held_up {
-            text += &format!("; a thread of the training waited for one {} of the time", percent(held_up));
+            text += &format!("; a thread of the training waited for a core {} of the time", percent(held_up));
         } else if let Some(waited) = self.waited {
             text += &format!("; something waited for a core {} of the time", percent(waited));
         }
@@ -258,19 +268,20 @@ mod tests {
     #[test]
     fn others_that_take_cores_are_found() {
         let found = machine(1.0, 1.0, 6.0, Some(0.9)).finding(&CpuContention);
-        assert_eq!(found.title, "other programs use 1.0 of 2 cores, while 6.0 threads want to run");
-        assert_eq!(found.severity, Severity::High, "half of the step: {}", found.cost);
+        assert_eq!(found.title, "Other programs use 1.0 of 2 cores; about 6 runnable threads compete for them");
+        assert_eq!(found.severity, Severity::High, "half of the step");
         assert_eq!(
             found.evidence[0].text,
-            "6.0 threads ready to run on 2 cores, 1.0 of which others used; something waited for \
-             a core 90 % of the time"
+            "6.0 runnable threads on 2 cores; other programs used 1.0 cores; something waited for a \
+             core 90% of the time"
         );
         assert_eq!(found.evidence[0].rows.len(), 4);
         // What the training's own threads waited says how much of it holds the step.
         let measured = machine(1.0, 1.0, 6.0, Some(0.9)).counter("cpu/waiting", &[0.3; 8]);
         let measured = measured.finding(&CpuContention);
-        assert_eq!(measured.cost.0, found.cost.0 * 6 / 5, "0.3 against half of 0.5");
-        assert!(measured.evidence[0].text.ends_with("of the training waited for one 30 % of the time"));
+        assert_eq!((found.cost.0, measured.cost.0), (0, 0), "no edit of the program saves it");
+        assert!(measured.evidence[1].text.ends_with("300 µs per step (30%) to it"), "{:?}", measured.evidence);
+        assert!(measured.evidence[0].text.ends_with("of the training waited for a core 30% of the time"));
         let unhurt = machine(1.0, 1.0, 6.0, Some(0.9)).counter("cpu/waiting", &[0.01; 8]);
         assert_eq!(unhurt.verdict(&CpuContention), Verdict::Clear);
         // A kernel without pressure tells by the threads alone.
@@ -283,20 +294,20 @@ mod tests {
             .fact("cpu_quota", 1.5)
             .counter("cpu/throttled", &[0.6; 8])
             .finding(&CpuContention);
-        assert_eq!(found.title, "the container's quota of 1.5 cores is used up in 60 % of its periods");
+        assert_eq!(found.title, "The container uses up its CPU quota of 1.5 cores in 60% of the periods");
         let found = machine(0.8, 1.5, 2.0, Some(0.5)).counter("cpu/stolen", &[0.2; 8]);
         let found = found.finding(&CpuContention);
-        assert_eq!(found.title, "other guests of the same machine take 20 % of the cores' time");
+        assert_eq!(found.title, "Other virtual machines take 20% of the CPU time of this one");
         // Of several causes the worst is named.
         let found = machine(1.0, 1.0, 6.0, Some(0.9)).counter("cpu/stolen", &[0.06; 8]);
         let found = found.finding(&CpuContention);
-        assert!(found.title.starts_with("other programs use 1.0 of 2 cores"), "{}", found.title);
+        assert!(found.title.starts_with("Other programs use 1.0 of 2 cores"), "{}", found.title);
     }
 
     #[test]
     fn too_many_threads_of_its_own_are_worth_a_word() {
         let found = machine(1.0, 2.0, 12.0, Some(1.0)).finding(&CpuContention);
-        assert_eq!(found.title, "12.0 threads want to run on 2 cores");
+        assert_eq!(found.title, "About 12 runnable threads of the training compete for 2 cores");
         assert_eq!(found.severity, Severity::Low);
     }
 

@@ -1,16 +1,16 @@
-//! One op holds the step.
+//! One op takes most of the step.
 
 use std::collections::BTreeMap;
 
 use analyses::Tables;
-use analyses::what_if::alone_ps;
+use analyses::what_if::{OpsInStep, ops_in_step};
 use trace::{Dur, OpName};
 
-use crate::facts::{NO_STEPS, Op, facts, percent};
-use crate::{Evidence, Finding, Gain, Rule, Verdict};
+use crate::facts::{Facts, NO_STEPS, Op, facts, percent};
+use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Severity, Verdict};
 
 rule! {
-    /// One op holds most of the computing.
+    /// One op takes most of the compute time.
     ///
     /// ## Evidence
     /// The op's time, with that of its gradient, against that of all ops, and the part of the
@@ -82,7 +82,9 @@ impl Rule for DominantOp {
         let names = trace.strings.iter().filter(|it| is_event_of_group(it.1));
         let names = names.map(|it| it.0).collect();
         // Ops of the input pipeline are not the step's: they never run in its own time.
-        let alone = alone_ps(tables, &names).unwrap_or(0);
+        let Some(OpsInStep { alone_ps: alone, runs }) = ops_in_step(tables, &names) else {
+            return Verdict::Clear;
+        };
         if facts.share_of(Dur(alone)) < limit * 0.7 {
             return Verdict::Clear;
         }
@@ -96,24 +98,34 @@ impl Rule for DominantOp {
             },
             false => Gain::on_host(step, new),
         });
-        let gradient = if group.len() > 1 { ", with its gradient" } else { "" };
+        let gradient = if group.len() > 1 { " and its gradient" } else { "" };
         let title =
-            format!("{} of the computing is {}{gradient}", percent(of_compute), main.label());
+            format!("One op, {}{gradient}, is {} of the compute time", main.label(), percent(of_compute));
         let cost = Dur((facts.of("compute").0 as f64 * of_compute) as i64);
         let rows: Vec<usize> = group.iter().map(|it| it.row).collect();
-        let times = match (main.count as f64 / facts.n_steps as f64).round() {
-            n if n > 1.0 => format!("{n} times a step"),
-            _ => "once a step".to_owned(),
+        let times = match runs.round() {
+            n if n > 1.0 => format!("{n:.0} times per step"),
+            _ => "once per step".to_owned(),
         };
-        let runs = format!("it runs {times}, {} each", main.each());
-        let only = format!("in {} of a step nothing else computes", Dur(alone));
-        Finding::new(title, cost, facts.step)
+        let how_often = format!("It runs {times} ({} each)", main.each());
+        let only = format!("For {} no other op computes", facts.per_step(Dur(alone)));
+        let finding = Finding::new(title, cost, facts.step)
             .confidence(if is_math(main) { 0.6 } else { 0.85 })
-            .gain(gain)
-            .evidence(Evidence::text(runs).rows("op_time", rows))
-            .evidence(Evidence::text(only))
-            .fix(advice(&main.op_type))
-            .found()
+            .evidence(Evidence::text(how_often).rows("op_time", rows))
+            .evidence(Evidence::text(only).rows("step_time", Facts::rows(tables)));
+        match advice(&main.op_type) {
+            Some(it) => finding.fix(Fix::new(Change::CheaperOp, it).gives(gain)),
+            // Where no cheaper equal is known, it may well be what the model is for.
+            None => finding.severity(Severity::Low).fix(
+                Fix::new(Change::CheaperOp, "Check that it needs all of its input, in every step")
+                    .untold("no cheaper op with the same result is known for it"),
+            ),
+        }
+        .found()
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent in one op")
     }
 }
 
@@ -146,23 +158,24 @@ fn is_math(op: &Op) -> bool {
     }
 }
 
-fn advice(op_type: &str) -> &'static str {
+/// A cheaper way to the same result, where one is known.
+fn advice(op_type: &str) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|it| op_type.contains(it));
-    if has(&["Concat", "concatenate", "Pack", "Tile"]) {
-        "keep the parts in a list, or write into one buffer, instead of joining them every step"
+    Some(if has(&["Concat", "concatenate", "Pack", "Tile"]) {
+        "Keep the parts in a list, or write into one buffer, instead of joining them every step"
     } else if has(&["Transpose", "transpose", "Reshape", "copy", "Slice", "slice", "StridedSlice"]) {
-        "store the data in the order it is read in, so that nothing needs to be moved"
+        "Store the data in the order it is read, so that nothing needs to be moved"
     } else if has(&["TopK", "Sort", "sort", "Unique"]) {
-        "a maximum, a partial sort or buckets do with less than a full sort"
+        "Use a maximum, a partial sort or buckets instead of a full sort"
     } else if has(&["Gather", "gather", "Scatter", "scatter", "UnsortedSegment"]) {
-        "gather fewer, larger rows, and sort the indices"
+        "Gather fewer, larger rows, and sort the indices"
     } else if has(&["MatMul", "dot", "Einsum"]) {
-        "if one side is one-hot or sparse, look its rows up (tf.gather) instead of multiplying"
+        "If one side is one-hot or sparse, look up its rows (tf.gather) instead of multiplying"
     } else if has(&["Cumsum", "cumsum", "scan", "While", "while"]) {
-        "compute it in blocks, or by a closed form, instead of element after element"
+        "Compute it in blocks, or by a closed form, instead of element by element"
     } else {
-        "ask whether it must run every step, on all of its input, in this precision"
-    }
+        return None;
+    })
 }
 
 #[cfg(test)]
@@ -191,7 +204,7 @@ mod tests {
     #[test]
     fn an_op_that_only_moves_data_is_found() {
         let found = finding(&DominantOp, &picture("ConcatV2"));
-        assert!(found.title.starts_with("56 % of the computing is model/join (ConcatV2)"), "{}", found.title);
+        assert!(found.title.starts_with("One op, model/join (ConcatV2), is 56%"), "{}", found.title);
         let gain = found.gain.unwrap();
         assert!(gain.low < 1.4 && gain.speedup > 1.9 && gain.high > 2.1, "{gain:?}");
     }

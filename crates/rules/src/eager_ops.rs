@@ -4,23 +4,23 @@ use analyses::Tables;
 use analyses::host_call::{HostCall, eager_ops};
 use trace::Dur;
 
-use crate::edits::in_framework;
-use crate::facts::{NO_STEPS, facts, percent, recorded_python};
-use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+use crate::edits::{in_framework, is_jax};
+use crate::facts::{NO_STEPS, facts, percent, recorded_python, thousands};
+use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
-    /// Python calls the step's ops one by one, and reaching them takes longer than they do.
+    /// Python dispatches the step's ops one at a time, and dispatching takes longer than the ops.
     ///
     /// ## Evidence
-    /// Single ops called from Python in a step: how many, the time in reaching them, and the
-    /// Python between them, against the time of the ops themselves.
+    /// Single ops called from Python in a step: how many, the time to dispatch them, and the Python
+    /// between them, against the time of the ops themselves.
     ///
     /// ## Fix
     /// Put the whole step in one `tf.function` (Keras: `run_eagerly=False`) or one `jax.jit`.
     ///
     /// ## When it is wrong
     /// A few large ops lose nothing by being called one by one. What Python itself computes
-    /// between the ops, as a print or a dictionary, stays.
+    /// between the ops, such as a print or a dictionary, stays.
     pub struct EagerOps = "eager-ops";
 }
 
@@ -43,7 +43,7 @@ impl Rule for EagerOps {
         };
         let calls = tables.get::<HostCall>();
         if calls.is_empty() {
-            return Verdict::unknown("the driving thread left no calls in this profile");
+            return Verdict::unknown("this profile shows no calls of the training thread");
         }
         let eager = eager_ops(tables);
         let cost = Dur((eager.calls_ps - eager.work_ps + eager.between_ps).max(0));
@@ -72,29 +72,45 @@ impl Rule for EagerOps {
             high: Gain::of_times(step, new[2]).high,
         };
         let title = format!(
-            "{} ops a step are called one by one from Python, which costs {cost}, {} of it",
-            eager.per_step,
+            "Python dispatches {} ops per step one at a time; that overhead is {cost} ({} of the step)",
+            thousands(usize::try_from(eager.per_step).unwrap_or(0)),
             percent(facts.share_of(cost)),
         );
-        let decorator = in_framework(tables, "@tf.function", "@jax.jit");
         let mut ops: Vec<&HostCall> = calls.iter().filter(|it| it.kind != "other").collect();
         ops.sort_by_key(|it| std::cmp::Reverse(it.count));
         let names: Vec<String> =
             ops.iter().take(3).map(|it| format!("{} ({:.0})", it.call, it.per_step)).collect();
         let rows = calls.iter().enumerate().filter(|it| it.1.kind != "other").map(|it| it.0);
+        let rows: Vec<usize> = rows.take(20).collect();
         let times = format!(
-            "the ops themselves take {} of {}; with the Python between them {} of the step",
+            "The ops themselves take {}; dispatching them and the Python in between take {}",
             Dur(eager.work_ps),
-            Dur(eager.calls_ps),
-            Dur(taken),
+            Dur((taken - eager.work_ps).max(0)),
         );
-        Finding::new(title, cost, facts.step)
-            .gain(Some(gain))
-            .evidence(Evidence::text(times).rows("host_call", rows.take(20).collect()))
-            .evidence(Evidence::text(format!("most often: {}", names.join(", "))))
-            .edit("make the step one function", format!("{decorator}\ndef train_step(...):"))
-            .fix("in Keras, compile the model without run_eagerly=True")
-            .found()
+        let decorator = in_framework(tables, "@tf.function", "@jax.jit");
+        let finding = Finding::new(title, cost, facts.step)
+            .evidence(Evidence::text(times).rows("host_call", rows.clone()))
+            .evidence(
+                Evidence::text(format!("Most often, per step: {}", names.join(", ")))
+                    .rows("host_call", rows),
+            )
+            .fix(
+                Fix::new(Change::CompileStep, "Turn the whole step into one compiled function")
+                    .edit(format!("{decorator}\ndef train_step(...):"))
+                    .gives(Some(gain)),
+            );
+        match is_jax(tables) {
+            true => finding,
+            false => finding.fix(
+                Fix::new(Change::CompileStep, "In Keras, compile the model without run_eagerly=True")
+                    .gives(Some(gain)),
+            ),
+        }
+        .found()
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is the overhead of dispatching ops one at a time")
     }
 }
 
@@ -126,7 +142,7 @@ mod tests {
     #[test]
     fn a_step_of_small_ops_is_found() {
         let found = finding(&EagerOps, &picture(40, 1.0));
-        assert!(found.title.starts_with("40 ops a step are called one by one"), "{}", found.title);
+        assert!(found.title.starts_with("Python dispatches 40 ops per step one at a time"), "{}", found.title);
         let gain = found.gain.unwrap();
         assert!(gain.low > 1.5 && gain.high > gain.speedup, "{gain:?}");
     }
@@ -140,6 +156,6 @@ mod tests {
     fn without_a_driving_thread_it_cannot_know() {
         let picture = "gpu0/s: a 0..10, b 10..20, b 20..30, c 30..40, a 50..60, b 60..70, b 70..80, \
              c 80..90, a 100..110, b 110..120, b 120..130, c 130..140";
-        assert!(missing(&EagerOps, picture).contains("left no calls"));
+        assert!(missing(&EagerOps, picture).contains("shows no calls"));
     }
 }

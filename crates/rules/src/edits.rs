@@ -26,11 +26,25 @@ pub fn compiled_whole(tables: &Tables) -> &'static str {
     in_framework(tables, "@tf.function(jit_compile=True)", "@jax.jit  # around the whole step")
 }
 
-/// Saving that does not hold the step.
-pub fn saved_in_background(tables: &Tables) -> &'static str {
+/// Saving now and then.
+pub fn saved_seldom(tables: &Tables) -> &'static str {
     in_framework(
         tables,
-        "options = tf.train.CheckpointOptions(enable_async=True)\ncheckpoint.save(path, options=options)",
-        "saver = orbax.checkpoint.AsyncCheckpointer(orbax.checkpoint.StandardCheckpointHandler())\nsaver.save(path, args=orbax.checkpoint.args.StandardSave(state))",
+        "if step % 1000 == 0:\n    checkpoint.save(path)",
+        "if step % 1000 == 0:\n    save(state)",
     )
+}
+
+/// Saving that does not hold the step, and when not to use it.
+pub fn saved_in_background(tables: &Tables) -> (&'static str, &'static str) {
+    match is_jax(tables) {
+        false => (
+            "options = tf.train.CheckpointOptions(enable_async=True)\ncheckpoint.save(path, options=options)",
+            " (not for Keras 3 models: TensorFlow raises a ValueError for them)",
+        ),
+        true => (
+            "saver = orbax.checkpoint.AsyncCheckpointer(orbax.checkpoint.StandardCheckpointHandler())\nsaver.save(path, args=orbax.checkpoint.args.StandardSave(state))",
+            "",
+        ),
+    }
 }

@@ -4,10 +4,10 @@ use analyses::Tables;
 use analyses::kernel_time::KernelTime;
 use trace::OpKind;
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{Facts, NO_STEPS, facts};
 use crate::gpu::NO_DEVICE;
 use crate::straggler::late;
-use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Prediction, Rule, Verdict, WORTH_SAYING};
 
 rule! {
     /// Devices wait for communication with each other.
@@ -40,11 +40,15 @@ impl Rule for ExposedCollective {
             return Verdict::Clear;
         }
         let mut finding = Finding::new(
-            format!("communication holds {cost} of a step, {}, with no compute under it", percent(share)),
+            format!("Communication that is not overlapped with compute takes {}", facts.per_step(cost)),
             cost,
             facts.step,
         )
-        .gain(Gain::of_change(tables, "without collective"));
+        .evidence(
+            Evidence::text(format!("Devices communicate without computing for {}", facts.per_step(cost)))
+                .rows("step_time", Facts::rows(tables)),
+        );
+        let gain = Prediction::of(tables, "without collective");
         // Waiting for a late device looks like communication.
         let late = late(tables, &facts).ok().flatten();
         if late.is_some_and(|it| it.time.0 * 2 >= cost.0) {
@@ -55,13 +59,29 @@ impl Rule for ExposedCollective {
         if let Some((row, longest)) = rows.iter().enumerate().find(|it| collective(it.1)) {
             let name: String = longest.name.chars().take_while(|&it| it != '(').take(60).collect();
             let (count, mean) = (longest.count, trace::Dur(longest.mean_ps));
-            let text = format!("{name} ran {count} times, {mean} each");
+            let text = format!("{name} ran {count} times ({mean} each)");
             finding = finding.evidence(Evidence::text(text).rows("kernel_time", vec![row]));
         }
         finding
-            .fix("reduce gradients while the backward pass still runs: smaller buckets, sooner")
-            .fix("send less: 16-bit gradients, or accumulate over several batches before reducing")
+            .fix(
+                Fix::new(
+                    Change::OverlapCommunication,
+                    "Reduce gradients in smaller buckets while the backward pass still runs",
+                )
+                .gives(gain),
+            )
+            .fix(
+                Fix::new(
+                    Change::OverlapCommunication,
+                    "Send less: 16-bit gradients, or accumulate several batches before reducing",
+                )
+                .untold("it depends on how much less is sent"),
+            )
             .found()
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is communication that nothing overlaps")
     }
 }
 
@@ -81,7 +101,7 @@ mod tests {
             ",
         );
         assert_eq!(found.severity, Severity::Medium);
-        assert!(found.evidence[0].text.starts_with("ncclAllReduce ran 2 times"));
+        assert!(found.evidence[1].text.starts_with("ncclAllReduce ran 2 times"));
     }
 
     #[test]
@@ -97,6 +117,6 @@ mod tests {
     #[test]
     fn without_device_it_cannot_know() {
         let picture = "host/python: train#1 0..100, train#2 100..200, train#3 200..300";
-        assert_eq!(missing(&ExposedCollective, picture), "no accelerator in this profile");
+        assert_eq!(missing(&ExposedCollective, picture), "this profile shows no accelerator");
     }
 }

@@ -5,12 +5,12 @@ use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
 use crate::edits::{IN_BFLOAT16, in_framework};
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, precision,
 };
 use crate::no_tensor_cores::IN_16_BITS;
-use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// All math is done in 32 bits, on a device made for 16.
@@ -44,7 +44,7 @@ impl Rule for Fp32Only {
         match gpu.has_tensor_cores() {
             Some(true) => (),
             Some(false) => return Verdict::Clear,
-            None => return Verdict::unknown("the profile does not say which GPU it is"),
+            None => return Verdict::unknown("this profile does not say which GPU it is"),
         }
         let all = kernels(tables);
         let matrix: Vec<_> = all.iter().filter(|it| is_matrix_math(&it.1)).collect();
@@ -65,31 +65,31 @@ impl Rule for Fp32Only {
         let told = |it: &&KernelTime| is(it, Precision::Single) || is(it, Precision::Tf32);
         let told_ps: i64 = sum(&mut matrix.iter().map(|it| &it.1).filter(told));
         if (told_ps as f64) < TOLD * time_ps as f64 {
-            return Verdict::unknown("the kernels' names do not tell their precision");
+            return Verdict::unknown("the names of the kernels do not show their precision");
         }
         let tf32 = matrix.iter().any(|it| is(&it.1, Precision::Tf32));
         let how = if tf32 { "in TF32 at best" } else { "in fp32" };
         Finding::new(
-            format!(
-                "all matrix math runs {how}, {} of a step; 16 bits would halve it",
-                percent(facts.share_of(held))
-            ),
+            format!("All matrix math runs {how} and takes {}", facts.per_step(held)),
             cost,
             facts.step,
         )
         // Precision is the user's choice, and a healthy run may have made it.
         .severity(Severity::Low)
         .confidence(0.6)
-        .gain(faster.map(|it| it.1))
         .evidence(
-            Evidence::text(format!("none of {} kernels computes in 16 bits", all.len()))
+            Evidence::text(format!("None of {} kernels computes in 16 bits", all.len()))
                 .rows("kernel_time", matrix.iter().take(3).map(|it| it.0).collect()),
         )
-        .edit("compute in 16 bits", in_framework(
-            tables,
-            "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")",
-            IN_BFLOAT16,
-        ))
+        .fix(
+            Fix::new(Change::HalfPrecision, "Compute in 16 bits")
+                .edit(in_framework(
+                    tables,
+                    "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")",
+                    IN_BFLOAT16,
+                ))
+                .gives(faster.map(|it| it.1)),
+        )
         .symptom_of(&["no-tensor-cores"])
         .found()
     }
@@ -130,6 +130,6 @@ mod tests {
     fn names_that_do_not_tell_leave_it_open() {
         let kernels = "gpu0/s: gemm_fusion_dot_1 0..80, gemm_fusion_dot_1 100..180";
         let why = missing(&Fp32Only, &format!("{FACTS}\n{kernels}"));
-        assert_eq!(why, "the kernels' names do not tell their precision");
+        assert_eq!(why, "the names of the kernels do not show their precision");
     }
 }

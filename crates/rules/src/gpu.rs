@@ -9,9 +9,9 @@ use crate::Gain;
 use crate::facts::Facts;
 
 /// Why a rule about accelerators cannot look.
-pub const NO_DEVICE: &str = "no accelerator in this profile";
+pub const NO_DEVICE: &str = "this profile shows no accelerator";
 /// Why a rule about kernels cannot look.
-pub const NO_KERNELS: &str = "no GPU kernels in this profile";
+pub const NO_KERNELS: &str = "this profile shows no GPU kernels";
 
 /// A GPU that runs kernels; where there are several, the busiest stands for all.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,7 +116,8 @@ pub fn is_matrix_math(row: &KernelTime) -> bool {
     ];
     const OPS: &[&str] = &["MatMul", "Conv2D", "Conv3D", "dot_general", "conv_general", "einsum"];
     // Casts and layout changes carry the op's name too; batched vectors have no matrix to tile.
-    const NOT: &[&str] = &["gemv", "splitkreduce", "convert", "transpose", "tonhwc", "tonchw"];
+    const NOT: &[&str] =
+        &["gemv", "splitkreduce", "convert", "conversion", "cast", "transpose", "tonhwc", "tonchw"];
     if NOT.iter().any(|it| name.contains(it)) {
         return false;
     }
@@ -139,8 +140,8 @@ pub fn cost_of(facts: &Facts, time_ps: i64, kernels: &[(usize, KernelTime)]) -> 
     Dur((i128::from(facts.of("compute").0) * i128::from(time_ps) / all.max(1)) as i64)
 }
 
-/// A step's time that is won when kernels of these names take `part` of theirs, and the gain;
-/// absent where the steps cannot be replayed. Kernels that nobody waits for win nothing.
+/// A step's time that is saved when kernels of these names take `part` of theirs, and the gain;
+/// absent where the steps cannot be replayed. Kernels that nobody waits for save nothing.
 pub fn faster_kernels(tables: &Tables, names: &[&str], part: f64) -> Option<(Dur, Gain)> {
     let replay = tables.model::<Replay>();
     let new_ps = replay.with_kernels(tables.trace(), names, part)?;

@@ -1,18 +1,19 @@
 //! The pipeline already uses all cores, and they are too few.
 
 use analyses::Tables;
+use trace::Dur;
 
 use crate::input::{Cause, blamed, named};
 use crate::samples::Samples;
-use crate::{Finding, Rule, Verdict};
+use crate::{Change, Finding, Fix, Rule, Verdict};
 
 rule! {
     /// The input pipeline works in parallel already and needs more CPU than there is.
     ///
     /// ## Evidence
-    /// The stage that limits the pipeline runs as many calls at once as there are cores, or lets
-    /// TensorFlow choose how many, and its buffer is still empty. Where it was sampled, how busy the
-    /// cores were and who used them.
+    /// The slowest stage of the pipeline runs as many calls at once as there are cores, or lets
+    /// TensorFlow choose how many, and its buffer is still empty. Where the machine was sampled:
+    /// how busy the cores were, and who used them.
     ///
     /// ## Fix
     /// Do less of it: `cache()` what is the same in every epoch, precompute it, make it cheaper,
@@ -26,28 +27,31 @@ rule! {
 impl Rule for InputCpuStarved {
     fn check(&self, tables: &Tables) -> Verdict {
         blamed(tables, |it| matches!(it, Cause::CpuStarved(_)), |input, stage| {
-        let title = format!(
-            "{} keeps {} busy and is still too slow: {} of work a step",
-            named(stage),
-            match input.pipeline.cores {
+            let busy = match input.pipeline.cores {
                 Some(1) => "its core".to_owned(),
                 Some(n) => format!("all {n} cores"),
                 None => "its threads".to_owned(),
-            },
-            trace::Dur(stage.work_ps),
-        );
-        let change = format!("cache {}", stage.path);
-        let cores = Samples::of(tables).and_then(|it| it.of_cores());
-        let finding = input.finding(tables, title, &change);
-        cores
-            .into_iter()
-            .fold(finding, Finding::evidence)
-            .edit(
-                "keep its result, if it is the same in every epoch and fits in memory",
-                "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE).cache()",
+            };
+            let title = format!(
+                "{} keeps {busy} busy and is still too slow: it needs {} of CPU per step",
+                named(stage),
+                Dur(stage.work_ps),
+            );
+            let cores = Samples::of(tables).and_then(|it| it.of_cores());
+            let finding = cores.into_iter().fold(input.finding(tables, title), Finding::evidence);
+            let finding = input.cached(tables, stage).into_iter().fold(finding, Finding::fix);
+            finding.fix(
+                Fix::new(
+                    Change::CheaperInput,
+                    "Do less per element: map after batch(), use cheaper ops, or precompute files",
+                )
+                .untold("it depends on how much cheaper the work can be made"),
             )
-            .fix("or do less for each element: whole batches at once, cheaper ops, precomputed files")
         })
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent waiting for input")
     }
 }
 
@@ -90,7 +94,7 @@ mod tests {
     #[test]
     fn a_pipeline_that_takes_all_cores_is_found() {
         let found = finding(&InputCpuStarved, &picture(2, "true"));
-        assert!(found.title.starts_with("ParallelMapV2 keeps all 2 cores busy"), "{}", found.title);
+        assert!(found.title.starts_with("The input stage ParallelMapV2 keeps all 2 cores busy"), "{}", found.title);
     }
 
     #[test]
@@ -101,6 +105,6 @@ mod tests {
     #[test]
     fn without_stages_it_cannot_know() {
         let picture = picture(2, "true").replace("Iterator::Root", "Other");
-        assert!(missing(&InputCpuStarved, &picture).contains("no events of the input pipeline"));
+        assert!(missing(&InputCpuStarved, &picture).contains("does not show the stages"));
     }
 }

@@ -1,10 +1,11 @@
 //! Reading files limits the pipeline.
 
 use analyses::Tables;
+use trace::Dur;
 
-use crate::input::{Cause, blamed, named};
+use crate::input::{Cause, blamed, named_within};
 use crate::samples::Samples;
-use crate::{Finding, Gain, Rule, Verdict};
+use crate::{Change, Finding, Fix, Gain, Prediction, Rule, Verdict};
 
 rule! {
     /// Reading files limits the input pipeline.
@@ -27,29 +28,49 @@ rule! {
 impl Rule for InputFileRead {
     fn check(&self, tables: &Tables) -> Verdict {
         blamed(tables, |it| matches!(it, Cause::FileRead(_)), |input, stage| {
-        let title = format!("reading limits the input: {} takes {} a step", named(stage), trace::Dur(stage.work_ps));
-        let change = format!("parallel {}", stage.path);
-        // Read side by side; at best there is hardly anything left to read or unpack.
-        let gone = Gain::of_change(tables, &format!("without {}", stage.path));
-        let finding = input.finding(tables, title, &change);
-        let gain = finding.gain.map(|it| Gain { high: gone.map_or(it.high, |gone| it.high.max(gone.high)), ..it });
-        let samples = Samples::of(tables);
-        let storage = samples.as_ref().and_then(Samples::of_storage);
-        let finding = storage.into_iter().fold(finding, Finding::evidence);
-        let finding = match samples.as_ref().and_then(Samples::read_from_afar) {
-            Some((at, kind)) => finding.fix(format!(
-                "copy the files to a local disk before training: {at} is {kind}, behind a network"
-            )),
-            None => finding,
-        };
-        finding
-            .gain(gain)
-            .edit(
-                "read several files at once, and fetch ahead",
-                "ds = files.interleave(tf.data.TFRecordDataset,\n                      num_parallel_calls=tf.data.AUTOTUNE)",
+            let title = format!(
+                "Reading files limits the input: {} needs {} per step",
+                named_within(stage),
+                Dur(stage.work_ps)
+            );
+            let samples = Samples::of(tables);
+            let storage = samples.as_ref().and_then(Samples::of_storage);
+            let finding = storage.into_iter().fold(input.finding(tables, title), Finding::evidence);
+            let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
+            // At best there is hardly anything left to read or unpack.
+            let gone = Gain::of_change(tables, &format!("without {}", stage.path));
+            let parallel = parallel.map(|it| {
+                let high = gone.map_or(it.gain.high, |gone| it.gain.high.max(gone.high));
+                Prediction { gain: Gain { high, ..it.gain }, ..it }
+            });
+            let finding = finding.fix(
+                Fix::new(Change::ParallelInterleave, "Read several files at the same time, and prefetch")
+                    .edit("ds = files.interleave(tf.data.TFRecordDataset,\n                      num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.prefetch(tf.data.AUTOTUNE)")
+                    .gives(parallel),
+            );
+            let storage = "it depends on how fast the other storage is";
+            let finding = match samples.as_ref().and_then(Samples::read_from_afar) {
+                Some((at, kind)) => finding.fix(
+                    Fix::new(
+                        Change::FasterStorage,
+                        format!("Copy the files to a local disk before training: {at} is {kind}, behind a network"),
+                    )
+                    .untold(storage),
+                ),
+                None => finding,
+            };
+            finding.fix(
+                Fix::new(
+                    Change::FasterStorage,
+                    "If the files are compressed, store them uncompressed: each is unpacked by one thread",
+                )
+                .untold("the profile does not show how much of the reading is unpacking"),
             )
-            .fix("store the files uncompressed if they are compressed: one thread unpacks each")
         })
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent waiting for input")
     }
 }
 
@@ -82,7 +103,7 @@ mod tests {
     #[test]
     fn a_slow_reader_is_found() {
         let found = finding(&InputFileRead, &picture("TFRecord"));
-        assert!(found.title.starts_with("reading limits the input: Batch ▸ FlatMap ▸ TFRecord"));
+        assert!(found.title.starts_with("Reading files limits the input: the input stage Batch ▸ FlatMap ▸ TFRecord"));
     }
 
     #[test]
@@ -93,6 +114,6 @@ mod tests {
     #[test]
     fn without_stages_it_cannot_know() {
         let picture = PIPELINE.replace("Iterator::Root", "Other");
-        assert!(missing(&InputFileRead, &picture).contains("no events of the input pipeline"));
+        assert!(missing(&InputFileRead, &picture).contains("does not show the stages"));
     }
 }

@@ -1,9 +1,10 @@
 //! Making a batch and training on it take turns.
 
 use analyses::Tables;
+use trace::Dur;
 
-use crate::input::{Cause, blamed, named};
-use crate::{Rule, Verdict};
+use crate::input::{Cause, blamed, named_within};
+use crate::{Change, Fix, Prediction, Rule, Verdict};
 
 rule! {
     /// Nothing is fetched ahead: making a batch and training on it take turns.
@@ -23,15 +24,21 @@ rule! {
 impl Rule for InputNoPrefetch {
     fn check(&self, tables: &Tables) -> Verdict {
         blamed(tables, |it| matches!(it, Cause::NoPrefetch(_)), |input, stage| {
-        let work = trace::Dur(input.pipeline.consumer_ps());
-        let title = format!(
-            "making a batch ({work}, most of it {}) and training on it take turns",
-            named(stage)
-        );
-        input
-            .finding(tables, title, "prefetch")
-            .edit("make the next batch while this one is used", "ds = ds.prefetch(tf.data.AUTOTUNE)")
+            let work = Dur(input.pipeline.consumer_ps());
+            let title = format!(
+                "Nothing is prefetched: the step waits while each batch is made ({work}, most of it in {})",
+                named_within(stage)
+            );
+            input.finding(tables, title).fix(
+                Fix::new(Change::Prefetch, "Make the next batch while this one is used")
+                    .edit("ds = ds.prefetch(tf.data.AUTOTUNE)")
+                    .gives(Prediction::of(tables, "prefetch")),
+            )
         })
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent waiting for input")
     }
 }
 
@@ -54,7 +61,7 @@ mod tests {
     #[test]
     fn taking_turns_is_found() {
         let found = finding(&InputNoPrefetch, &PIPELINE.replace("KIND", "Shuffle"));
-        assert!(found.title.contains("take turns"), "{}", found.title);
+        assert!(found.title.contains("the step waits while each batch is made"), "{}", found.title);
         let gain = found.gain.unwrap();
         assert!(1.2 < gain.speedup && gain.speedup < 1.7, "{gain:?}");
     }
@@ -68,6 +75,6 @@ mod tests {
     #[test]
     fn without_stages_it_cannot_know() {
         let picture = PIPELINE.replace("Iterator::Root", "Other");
-        assert!(missing(&InputNoPrefetch, &picture).contains("no events of the input pipeline"));
+        assert!(missing(&InputNoPrefetch, &picture).contains("does not show the stages"));
     }
 }

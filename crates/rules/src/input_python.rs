@@ -2,10 +2,11 @@
 
 use analyses::Tables;
 use analyses::python_line::PythonLine;
+use trace::Dur;
 
 use crate::input::{Cause, blamed, named};
 use crate::lines::{busiest, line_in_words, place};
-use crate::{Evidence, Rule, Verdict};
+use crate::{Change, Evidence, Fix, Prediction, Rule, Verdict};
 
 rule! {
     /// Batches are made in Python.
@@ -28,35 +29,38 @@ rule! {
 impl Rule for InputPython {
     fn check(&self, tables: &Tables) -> Verdict {
         blamed(tables, |it| matches!(it, Cause::Python(_)), |input, stage| {
-        let rows = tables.get::<PythonLine>();
-        let function = busiest(&rows, "input");
-        let place = function.as_ref().map(|it| {
-            format!(", in {} ({})", it.function, place(&rows[it.lines[0]]))
-        });
-        let title = format!(
-            "batches are made in Python: {} takes {} a step{}",
-            named(stage),
-            trace::Dur(stage.work_ps),
-            place.unwrap_or_default()
-        );
-        let change = format!("without python in {}", stage.path);
-        let mut finding = input.finding(tables, title, &change);
-        for &at in function.iter().flat_map(|it| it.lines.iter().take(3)) {
-            let text = line_in_words(&rows[at]);
-            finding = finding.evidence(Evidence::text(text).rows("python_line", vec![at]));
-        }
-        match stage.plain_kind() {
-            "Generator" => finding.edit(
-                "replace the generator by TensorFlow ops on whole arrays or files",
-                "ds = tf.data.Dataset.from_tensor_slices(arrays)\nds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)",
-            ),
-            _ => finding.edit(
-                "replace py_function by TensorFlow ops",
-                "ds = ds.map(f_in_tensorflow_ops, num_parallel_calls=tf.data.AUTOTUNE)",
-            ),
-        }
-        .fix("or run the Python in several processes, ahead of the training")
+            let rows = tables.get::<PythonLine>();
+            let function = busiest(&rows, "input");
+            let whose = match &function {
+                Some(it) => format!("{} ({})", it.function, place(&rows[it.lines[0]])),
+                None => named(stage),
+            };
+            let title =
+                format!("{whose} makes batches in Python: {} per step", Dur(stage.work_ps));
+            let mut finding = input.finding(tables, title);
+            for &at in function.iter().flat_map(|it| it.lines.iter().take(3)) {
+                let text = line_in_words(&rows[at]);
+                finding = finding.evidence(Evidence::text(text).rows("python_line", vec![at]));
+            }
+            let native = Prediction::of(tables, &format!("without python in {}", stage.path));
+            let fix = match stage.plain_kind() {
+                "Generator" => Fix::new(
+                    Change::NativeInput,
+                    "Replace the generator with arrays or files that TensorFlow reads itself",
+                )
+                .edit("ds = tf.data.Dataset.from_tensor_slices(arrays)\nds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)"),
+                _ => Fix::new(Change::NativeInput, "Replace the Python function with TensorFlow ops")
+                    .edit("ds = ds.map(f_in_tensorflow_ops, num_parallel_calls=tf.data.AUTOTUNE)"),
+            };
+            finding.fix(fix.gives(native)).fix(
+                Fix::new(Change::InputWorkers, "Or run the Python in several worker processes")
+                    .untold("it depends on whether this Python works or waits"),
+            )
         })
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent waiting for input")
     }
 }
 
@@ -81,7 +85,7 @@ mod tests {
         let found = finding(&InputPython, PIPELINE);
         assert_eq!(
             found.title,
-            "batches are made in Python: Batch ▸ Generator takes 74.00 µs a step"
+            "The input stage Batch ▸ Generator makes batches in Python: 74 µs per step"
         );
         let gain = found.gain.unwrap();
         assert!(gain.low < 5.0 && 4.0 < gain.speedup && gain.speedup < 6.0, "{gain:?}");
@@ -92,8 +96,8 @@ mod tests {
         let input = ("/v/lib/python3.12/site-packages/tensorflow/python/ops/script_ops.py", "call", 9);
         let load = ("/home/me/data.py", "load", 14);
         let found = with_stacks(&InputPython, PIPELINE, 0, &[&[input, load]]);
-        assert!(found.title.ends_with("takes 74.00 µs a step, in load (data.py:14)"), "{}", found.title);
-        assert!(found.evidence.iter().any(|it| it.text.starts_with("line 14 of data.py, in load: ")));
+        assert!(found.title.starts_with("load (data.py:14) makes batches in Python: 74 µs"), "{}", found.title);
+        assert!(found.evidence.iter().any(|it| it.text.starts_with("data.py:14 in load: ")));
     }
 
     #[test]
@@ -128,6 +132,6 @@ mod tests {
     #[test]
     fn without_stages_it_cannot_know() {
         let picture = PIPELINE.replace("Iterator::Root", "Other");
-        assert!(missing(&InputPython, &picture).contains("no events of the input pipeline"));
+        assert!(missing(&InputPython, &picture).contains("does not show the stages"));
     }
 }

@@ -1,47 +1,54 @@
 //! A `map` of the pipeline uses fewer cores than there are.
 
 use analyses::Tables;
+use trace::Dur;
 
 use crate::input::{Cause, blamed, named};
-use crate::{Rule, Verdict};
+use crate::{Change, Finding, Fix, Prediction, Rule, Verdict};
 
 rule! {
     /// A `map` of the input pipeline runs on one thread.
     ///
     /// ## Evidence
-    /// The stage that limits the pipeline is a `map` without `num_parallel_calls` (TensorFlow may
+    /// The slowest stage of the pipeline is a `map` without `num_parallel_calls` (TensorFlow may
     /// have fused it: `MapAndBatch` with a parallelism of 1).
     ///
     /// ## Fix
-    /// `num_parallel_calls=tf.data.AUTOTUNE`, and `prefetch` at the end.
+    /// `num_parallel_calls=tf.data.AUTOTUNE`, and `prefetch` at the end. If the result is the same
+    /// in every epoch and fits in memory, `cache()` after the map.
     ///
     /// ## When it is wrong
-    /// Where the function waits for a lock, as Python does, more calls at once win nothing.
+    /// Where the function waits for a lock, such as Python's, more calls at once gain nothing.
+    /// `cache()` is wrong after random augmentation: every epoch would see the same images.
     pub struct InputSerialMap = "input-serial-map";
 }
 
 impl Rule for InputSerialMap {
     fn check(&self, tables: &Tables) -> Verdict {
         blamed(tables, |it| matches!(it, Cause::SerialMap(_)), |input, stage| {
-        let title = format!(
-            "{} runs {} of {} cores and takes {} a step",
-            named(stage),
-            match stage.parallelism {
-                Some(n) if n > 1 => format!("on {n}"),
-                _ => "on one".to_owned(),
-            },
-            input.pipeline.cores.map_or("several".to_owned(), |it| it.to_string()),
-            trace::Dur(stage.work_ps),
-        );
-        let change = format!("parallel {}", stage.path);
-        input
-            .finding(tables, title, &change)
-            .edit(
-                "map in parallel, and fetch ahead",
-                "ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.batch(n).prefetch(tf.data.AUTOTUNE)",
-            )
-            .fix("or keep its result with cache(), if it is the same in every epoch and fits in memory")
+            let threads = match stage.parallelism {
+                Some(n) if n > 1 => format!("{n} threads"),
+                _ => "one thread".to_owned(),
+            };
+            let cores = input.pipeline.cores.map(|it| format!(" of {it} cores"));
+            let title = format!(
+                "{} runs on {threads}{} and needs {} of CPU per step",
+                named(stage),
+                cores.unwrap_or_default(),
+                Dur(stage.work_ps),
+            );
+            let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
+            let finding = input.finding(tables, title).fix(
+                Fix::new(Change::ParallelMap, "Map in parallel, and prefetch")
+                    .edit("ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.batch(n).prefetch(tf.data.AUTOTUNE)")
+                    .gives(parallel),
+            );
+            input.cached(tables, stage).into_iter().fold(finding, Finding::fix)
         })
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent waiting for input")
     }
 }
 
@@ -64,10 +71,14 @@ mod tests {
     #[test]
     fn a_map_without_parallel_calls_is_found() {
         let found = finding(&InputSerialMap, &PIPELINE.replace("KIND", "Map"));
-        assert_eq!(found.title, "Batch ▸ Map runs on one of 4 cores and takes 74.00 µs a step");
-        let gain = found.gain.unwrap();
+        assert_eq!(found.title, "The input stage Batch ▸ Map runs on one thread of 4 cores and needs 74 µs of CPU per step");
         // Four cores share 74 µs of mapping and 20 of computing.
-        assert!(gain.low < 2.0 && 2.5 < gain.speedup && 4.0 < gain.high, "{gain:?}");
+        let parallel = found.fix[0].gain.unwrap();
+        assert!(parallel.low < 2.0 && 2.5 < parallel.speedup && 3.5 < parallel.high, "{parallel:?}");
+        // Nothing is left of it in the second epoch.
+        let cached = found.fix[1].gain.unwrap();
+        assert!(cached.speedup > parallel.speedup, "{cached:?}");
+        assert_eq!(found.gain, Some(cached));
     }
 
     #[test]
@@ -79,6 +90,6 @@ mod tests {
     #[test]
     fn without_stages_it_cannot_know() {
         let picture = PIPELINE.replace("Iterator::Root", "Other");
-        assert!(missing(&InputSerialMap, &picture).contains("no events of the input pipeline"));
+        assert!(missing(&InputSerialMap, &picture).contains("does not show the stages"));
     }
 }

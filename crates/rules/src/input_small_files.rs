@@ -3,8 +3,8 @@
 use analyses::Tables;
 use analyses::input_stage::pipeline::{Pipeline, Stage};
 
-use crate::input::{Cause, blamed, named};
-use crate::{Rule, Verdict};
+use crate::input::{Cause, blamed, named_within};
+use crate::{Change, Fix, Prediction, Rule, Verdict};
 
 rule! {
     /// The data lies in many small files, and opening them limits the input pipeline.
@@ -13,8 +13,8 @@ rule! {
     /// The stage that limits the pipeline opens a file for every few elements.
     ///
     /// ## Fix
-    /// Pack the data into fewer, larger files (some 100 MB each, as TFRecord), read side by side
-    /// with a parallel `interleave`.
+    /// Pack the data into fewer, larger files (some 100 MB each, for example as TFRecord). A parallel
+    /// `interleave` over many tiny files can make it slower: opening stays, and threads take turns.
     ///
     /// ## When it is wrong
     /// A few large elements in each file, as videos, take long to read whatever holds them.
@@ -24,26 +24,31 @@ rule! {
 impl Rule for InputSmallFiles {
     fn check(&self, tables: &Tables) -> Verdict {
         blamed(tables, |it| matches!(it, Cause::SmallFiles(_)), |input, stage| {
-        // A map reads a file for each element that it takes from the stage below.
-        let below = |it: &&Stage| it.parent.is_some_and(|at| input.pipeline.stages[at].path == stage.path);
-        let taken = input.pipeline.stages.iter().find(below).map_or(stage.calls, |it| it.calls);
-        let files = if stage.reads_files() { stage.iterators } else { taken };
-        let per_step = files as f64 / input.pipeline.n_steps.max(1) as f64;
-        let what = match stage.reads_files() {
-            true => named(stage),
-            false => format!("ReadFile in {}", named(stage)),
-        };
-        let title = format!("{per_step:.0} files are opened a step: {what} reads only a little from each");
-        let opener = opener(&input.pipeline, stage);
-        let change = format!("cache {opener}");
-        input
-            .finding(tables, title, &change)
-            .fix("pack the data into fewer, larger TFRecord files, some 100 MB each")
-            .edit(
-                "until then, open several at once, and fetch ahead",
-                "ds = files.interleave(tf.data.TFRecordDataset, cycle_length=16,\n                      num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.prefetch(tf.data.AUTOTUNE)",
+            // A map reads a file for each element that it takes from the stage below.
+            let below =
+                |it: &&Stage| it.parent.is_some_and(|at| input.pipeline.stages[at].path == stage.path);
+            let taken = input.pipeline.stages.iter().find(below).map_or(stage.calls, |it| it.calls);
+            let files = if stage.reads_files() { stage.iterators } else { taken };
+            let per_step = files as f64 / input.pipeline.n_steps.max(1) as f64;
+            let what = match stage.reads_files() {
+                true => named_within(stage),
+                false => format!("ReadFile in {}", named_within(stage)),
+            };
+            let title =
+                format!("Each step opens {per_step:.0} files and reads only a little from each, in {what}");
+            let packed = Prediction::of(tables, &format!("cache {}", opener(&input.pipeline, stage)));
+            input.finding(tables, title).fix(
+                Fix::new(
+                    Change::PackFiles,
+                    "Pack the data into fewer, larger files: some 100 MB each, for example as TFRecord",
+                )
+                .gives(packed),
             )
         })
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent waiting for input")
     }
 }
 
@@ -98,7 +103,7 @@ mod tests {
     #[test]
     fn a_file_for_every_element_is_found() {
         let found = finding(&InputSmallFiles, &picture("TFRecord"));
-        assert!(found.title.starts_with("12 files are opened a step: Batch ▸ FlatMap ▸ TFRecord"), "{}", found.title);
+        assert!(found.title.starts_with("Each step opens 12 files"), "{}", found.title);
     }
 
     #[test]
@@ -109,6 +114,6 @@ mod tests {
     #[test]
     fn without_stages_it_cannot_know() {
         let picture = PIPELINE.replace("Iterator::Root", "Other");
-        assert!(missing(&InputSmallFiles, &picture).contains("no events of the input pipeline"));
+        assert!(missing(&InputSmallFiles, &picture).contains("does not show the stages"));
     }
 }

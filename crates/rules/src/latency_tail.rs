@@ -7,7 +7,7 @@ use trace::Dur;
 use crate::edits::in_framework;
 use crate::facts::NO_STEPS;
 use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
-use crate::{Finding, Rule, Severity, Verdict, facts};
+use crate::{Change, Finding, Fix, Rule, Severity, Verdict, facts};
 
 rule! {
     /// A few requests take many times as long as most.
@@ -50,7 +50,7 @@ impl Rule for LatencyTail {
         }
         let mut finding = Finding::new(
             format!(
-                "{} {} {:.1}× the usual time (p50 {}, p99 {}){}",
+                "{} {} {:.1}× the usual time (median {}, p99 {}){}",
                 slow.which("request"),
                 slow.verb(),
                 slow.ratio,
@@ -62,25 +62,34 @@ impl Rule for LatencyTail {
             facts.step,
         );
         if tail >= LONG_TAIL {
-            finding.severity = finding.severity.max(Severity::Medium);
+            let severity = finding.severity.max(Severity::Medium);
+            finding = finding.severity(severity);
         }
         let finding = slow.describe(tables, finding).symptom_of(slow.causes());
+        let gain = slow.gain();
+        let fix = |change, text: &str| Fix::new(change, text).gives(gain);
         match slow.category {
             "compute" => finding
-                .edit(
-                    "cap or bucket the size of requests, so that none holds up the others",
-                    in_framework(
-                        tables,
-                        "for part in tf.split(x, parts): serve(part)  # at most MAX rows at a time",
-                        "for part in jnp.array_split(x, parts): serve(part)  # at most MAX rows each",
-                    ),
-                )
-                .fix("serve large requests from a queue of their own"),
-            "compile" => finding.fix("call every shape once before serving, or pad requests to a few"),
-            "input" => finding.fix("prefetch, so that no request waits for its data"),
-            _ => finding.fix("move what the slow ones wait for off the path of the request"),
+                .fix(fix(Change::PadShapes, "Cap or bucket the size of requests").edit(in_framework(
+                    tables,
+                    "for part in tf.split(x, parts): serve(part)  # at most MAX rows at a time",
+                    "for part in jnp.array_split(x, parts): serve(part)  # at most MAX rows each",
+                )))
+                .fix(
+                    Fix::new(Change::BalanceWork, "Or serve large requests from a separate queue")
+                        .untold("it moves the wait, and does not shorten it"),
+                ),
+            "compile" => {
+                finding.fix(fix(Change::PadShapes, "Call every shape once before serving, or pad requests to a few"))
+            }
+            "input" => finding.fix(fix(Change::Prefetch, "Prefetch, so that no request waits for its data")),
+            _ => finding.fix(fix(Change::InBackground, "Move what the slow ones wait for off the path of the request")),
         }
         .found()
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("comes from a few slow requests")
     }
 }
 
@@ -116,8 +125,8 @@ mod tests {
         let found = finding(&LatencyTail, &picture);
         assert_eq!(
             found.title,
-            "every 20th request takes 11.6× the usual time (p50 31.00 µs, p99 361.0 µs), \
-             spent in MatMul"
+            "Every 20th request takes 11.6× the usual time (median 31 µs, p99 361 µs); the extra time \
+             is spent in MatMul"
         );
         assert_eq!(found.severity, Severity::High);
         assert_eq!(verdict(&StepOutliers, &picture), Verdict::Clear, "one of the two");
@@ -139,8 +148,8 @@ mod tests {
 
     #[test]
     fn with_few_steps_it_cannot_know() {
-        assert_eq!(missing(&LatencyTail, "gpu0/s: k 0..1"), "no steps could be told apart");
+        assert_eq!(missing(&LatencyTail, "gpu0/s: k 0..1"), "no steps could be identified");
         let picture = requests(&[[10, 10, 10]; 3], "s/Softmax:Softmax");
-        assert_eq!(missing(&LatencyTail, &picture), "fewer than five steps that count");
+        assert_eq!(missing(&LatencyTail, &picture), "fewer than five steady steps");
     }
 }

@@ -52,15 +52,14 @@ pub fn place(row: &PythonLine) -> String {
     format!("{}{line}", file_name(&row.file))
 }
 
-/// `line 12 of train.py, in log: 60.0 ms a step, calling dumps`.
+/// `train.py:12 in log(): 60 ms per step, most of it in dumps`.
 pub fn line_in_words(row: &PythonLine) -> String {
     let time = match row.per_step_ps {
-        Some(it) => format!("{} a step", Dur(it)),
+        Some(it) => format!("{} per step", Dur(it)),
         None => format!("{} samples", row.samples),
     };
-    let calling = row.inside.as_ref().map(|it| format!(", calling {it}")).unwrap_or_default();
-    let line = row.line.map(|it| format!("line {it} of ")).unwrap_or_default();
-    format!("{line}{}, in {}: {time}{calling}", file_name(&row.file), row.function)
+    let calling = row.inside.as_ref().map(|it| format!(", most of it in {it}")).unwrap_or_default();
+    format!("{} in {}: {time}{calling}", place(row), row.function)
 }
 
 #[cfg(test)]

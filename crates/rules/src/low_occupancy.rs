@@ -8,7 +8,7 @@ use crate::edits::compiled_whole;
 use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::{Gpu, NO_KERNELS, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label};
 use crate::samples::Samples;
-use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// Kernels leave most of the device empty.
@@ -52,10 +52,10 @@ impl Rule for LowOccupancy {
         };
         let all = kernels(tables);
         if all.iter().all(|it| it.1.grid.is_none()) {
-            return Verdict::unknown("the kernels' launch shapes are not in this profile");
+            return Verdict::unknown("this profile does not show the launch shapes of kernels");
         }
         if gpu.processors.is_none() && all.iter().all(|it| it.1.occupancy.is_none()) {
-            return Verdict::unknown("the profile does not say how many multiprocessors the GPU has");
+            return Verdict::unknown("this profile does not say how many multiprocessors the GPU has");
         }
         let mut empty: Vec<(usize, &KernelTime, Empty)> = all
             .iter()
@@ -77,10 +77,7 @@ impl Rule for LowOccupancy {
         empty.sort_by_key(|it| std::cmp::Reverse(lost(it)));
         let held = cost_of(&facts, held_ps, &all);
         let mut finding = Finding::new(
-            format!(
-                "kernels that leave most of the device empty hold {held} of a step, {}",
-                percent(facts.share_of(held))
-            ),
+            format!("Kernels that leave most of the device empty take {}", facts.per_step(held)),
             cost,
             facts.step,
         )
@@ -96,9 +93,17 @@ impl Rule for LowOccupancy {
         }
         let counted = Samples::of(tables).and_then(|it| it.of_gpus());
         finding = counted.into_iter().fold(finding, Finding::evidence);
+        let counters = "only the device's own counters could tell";
         finding
-            .fix("give each launch more work: a larger batch, or batched ops")
-            .edit("fuse small ops into one kernel", compiled_whole(tables))
+            .fix(
+                Fix::new(Change::FillDevice, "Give each launch more work: a larger batch, or batched ops")
+                    .untold(counters),
+            )
+            .fix(
+                Fix::new(Change::Fuse, "Fuse small ops into one kernel")
+                    .edit(compiled_whole(tables))
+                    .untold(counters),
+            )
             .found()
     }
 }
@@ -118,13 +123,13 @@ fn emptiness(row: &KernelTime, gpu: &Gpu) -> Option<Empty> {
     if let Some(processors) = gpu.processors.filter(|&it| blocks < it) {
         return Some(Empty {
             part: 1.0 - blocks as f64 / processors as f64,
-            why: format!("{blocks} blocks on {processors} multiprocessors"),
+            why: format!("{blocks} blocks for {processors} multiprocessors"),
         });
     }
     let occupancy = row.occupancy?;
     // Matrix kernels of libraries hold their tiles in registers by design.
     if occupancy > 0.0 && occupancy < LOW && !is_matrix_math(row) {
-        let limit = row.occupancy_limit.map(|it| format!(", for its {it}")).unwrap_or_default();
+        let limit = row.occupancy_limit.map(|it| format!(", limited by its {it}")).unwrap_or_default();
         return Some(Empty {
             part: 1.0 - occupancy / LOW,
             why: format!("occupancy {}{limit}", percent(occupancy)),
@@ -157,7 +162,7 @@ mod tests {
         let kernels = "gpu0/s: softmax{grid=27;block=256;registers=32;shared=0} 0..80, \
                        softmax{grid=27;block=256;registers=32;shared=0} 100..180";
         let found = finding(&LowOccupancy, &format!("{FACTS}\n{kernels}"));
-        assert!(found.evidence[0].text.contains("27 blocks on 108 multiprocessors"));
+        assert!(found.evidence[0].text.contains("27 blocks for 108 multiprocessors"));
     }
 
     #[test]
@@ -177,6 +182,6 @@ mod tests {
     #[test]
     fn without_launch_shapes_it_cannot_know() {
         let why = missing(&LowOccupancy, &format!("{FACTS}\ngpu0/s: softmax 0..80"));
-        assert_eq!(why, "the kernels' launch shapes are not in this profile");
+        assert_eq!(why, "this profile does not show the launch shapes of kernels");
     }
 }

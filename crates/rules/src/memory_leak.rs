@@ -6,9 +6,9 @@ use analyses::memory_peak::MemoryPeak;
 use trace::{Dur, EventId};
 
 use crate::facts::facts;
-use crate::memory_pressure::{NO_ALLOCATORS, size};
+use crate::memory_pressure::{MEMORY_NOT_TIME, NO_ALLOCATORS, size};
 use crate::samples::Samples;
-use crate::{Evidence, Finding, Rule, Severity, Verdict};
+use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict};
 
 rule! {
     /// Memory grows from step to step, until it is full.
@@ -105,16 +105,17 @@ fn of_processes(tables: &Tables) -> Option<Verdict> {
     };
     let left = room.map(|it| (it.max(0.0) / per_second.max(1.0)) as i64);
     let soon = left.is_some_and(|it| it as f64 * 1e12 < (SOON_STEPS * step.0.max(1)) as f64);
-    let until = left.map(|it| format!("; full in {}", Dur(it.saturating_mul(1_000_000_000_000))));
+    let until =
+        left.map(|it| format!("; memory is full in {}", Dur(it.saturating_mul(1_000_000_000_000))));
     let text = format!(
-        "resident memory of the processes rose from {} to {} in {} after the capture{}",
+        "Resident memory of the processes rose from {} to {} in {} after the capture{}",
         size(first as i64),
         size(end as i64),
         Dur(length),
         until.unwrap_or_default()
     );
     let finding = Finding::new(
-        format!("the processes' memory grows by {} a step", size(per_step)),
+        format!("Memory of the processes grows by {} per step", size(per_step)),
         Dur(0),
         Dur(1),
     )
@@ -130,7 +131,7 @@ fn of_allocators(tables: &Tables) -> Verdict {
         return Verdict::unknown(NO_ALLOCATORS);
     }
     if rows.iter().all(|it| it.growth_bytes_per_step.is_none()) {
-        return Verdict::unknown("fewer than four whole steps, too few to tell growth from noise");
+        return Verdict::unknown("fewer than four complete steps, too few to tell growth from noise");
     }
     let grows = |it: &&Memory| {
         it.growth_low_bytes > Some(0)
@@ -162,11 +163,11 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
     let name = keeper.and_then(|it| it.1.op.clone());
     let title = match &name {
         Some(op) => format!(
-            "memory grows by {} a step ({}): blocks of {op} are kept from step to step",
+            "Memory grows by {} per step ({}): memory allocated by {op} is not released",
             size(growth),
             row.allocator
         ),
-        None => format!("memory grows by {} a step ({})", size(growth), row.allocator),
+        None => format!("Memory grows by {} per step ({})", size(growth), row.allocator),
     };
     // A cache, a shuffle buffer or a prefetch of the input pipeline fills up, and then no more.
     let fills = name.as_deref().is_some_and(|it| it.starts_with("Iterator::"));
@@ -176,15 +177,15 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
         _ => Severity::Medium,
     };
     let range = [row.growth_low_bytes, row.growth_high_bytes].map(|it| size(it.unwrap_or(0)));
-    let until = left.map(|it| format!("; full in {it} steps")).unwrap_or_default();
-    let text = format!("{} to {} a step over {} steps{until}", range[0], range[1], row.n_steps);
+    let until = left.map(|it| format!("; memory is full in {it} steps")).unwrap_or_default();
+    let text = format!("{} to {} per step, over {} steps{until}", range[0], range[1], row.n_steps);
     let mut finding = Finding::new(title, Dur(0), Dur(1))
         .severity(severity)
         .confidence(if fills { 0.3 } else if row.n_steps >= MANY_STEPS { 0.85 } else { 0.6 })
         .evidence(Evidence::text(text).rows("memory", vec![at]));
     if let Some((row, it)) = keeper {
         let text = format!(
-            "{} of {} held at the peak, allocated in {} different steps",
+            "At the peak, {} of {} was in use, allocated in {} different steps",
             size(it.bytes),
             it.op.as_deref().unwrap_or("one op"),
             it.n_steps
@@ -198,10 +199,11 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
 }
 
 fn with_fixes(finding: Finding) -> Finding {
+    let release = |text: &str| Fix::new(Change::ReleaseMemory, text).untold(MEMORY_NOT_TIME);
     finding
-        .edit("keep numbers in lists and logs, not tensors", "losses.append(float(loss))")
-        .edit("drop what the next step does not need", "del outputs, grads")
-        .fix("build variables, functions and datasets before the loop, not inside it")
+        .fix(release("Keep numbers in lists and logs, not tensors").edit("losses.append(float(loss))"))
+        .fix(release("Drop what the next step does not need").edit("del outputs, grads"))
+        .fix(release("Create variables, functions and datasets before the loop, not inside it"))
         // Every new trace of a function keeps its graph and its constants.
         .symptom_of(&["retracing", "recompilation"])
 }
@@ -238,12 +240,12 @@ mod tests {
         let found = finding(&MemoryLeak, &picture(12, 2 * MB));
         assert_eq!(
             found.title,
-            "memory grows by 2.0 MB a step (GPU_0_bfc): blocks of metrics/stack are kept from step \
-             to step"
+            "Memory grows by 2.0 MB per step (GPU_0_bfc): memory allocated by metrics/stack is not \
+             released"
         );
         assert_eq!(found.severity, Severity::High, "full in hundreds of steps");
-        assert_eq!(found.evidence[0].text, "2.0 MB to 2.0 MB a step over 12 steps; full in 413 steps");
-        assert_eq!(found.evidence[1].text, "24 MB of metrics/stack held at the peak, allocated in 12 different steps");
+        assert_eq!(found.evidence[0].text, "2.0 MB to 2.0 MB per step, over 12 steps; memory is full in 413 steps");
+        assert_eq!(found.evidence[1].text, "At the peak, 24 MB of metrics/stack was in use, allocated in 12 different steps");
     }
 
     #[test]
@@ -264,9 +266,9 @@ mod tests {
     fn processes_that_grow_for_as_long_as_they_run_leak() {
         // Ten megabytes a second, and something that is given back.
         let found = resident(|it| 1e9 + 10e6 * it + 50e6 * (it % 3.0)).finding(&MemoryLeak);
-        assert!(found.title.starts_with("the processes' memory grows by "), "{}", found.title);
+        assert!(found.title.starts_with("Memory of the processes grows by "), "{}", found.title);
         assert_eq!(found.severity, Severity::Medium, "memory lasts for more than 10000 steps");
-        assert!(found.evidence[0].text.contains("after the capture; full in "), "{:?}", found.evidence);
+        assert!(found.evidence[0].text.contains("after the capture; memory is full in "), "{:?}", found.evidence);
     }
 
     #[test]
@@ -289,8 +291,8 @@ mod tests {
     #[test]
     fn without_allocators_or_steps_it_cannot_know() {
         let why = missing(&MemoryLeak, "host/python: train#1 0..100, train#2 100..200");
-        assert!(why.starts_with("no allocator events in this profile"), "{why}");
+        assert!(why.starts_with("this profile has no memory events"), "{why}");
         let why = missing(&MemoryLeak, &picture(3, 2 * MB));
-        assert!(why.starts_with("fewer than four whole steps"), "{why}");
+        assert!(why.starts_with("fewer than four complete steps"), "{why}");
     }
 }

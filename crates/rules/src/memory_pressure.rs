@@ -12,7 +12,7 @@ use trace::{Dur, EventId};
 use crate::edits::{in_16_bits, in_framework};
 use crate::facts::{facts, percent};
 use crate::samples::Samples;
-use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// Memory is nearly full, or a step keeps far more intermediate results than weights.
@@ -39,8 +39,11 @@ rule! {
 }
 
 /// Why a rule that looks at allocators cannot look.
-pub(crate) const NO_ALLOCATORS: &str = "no allocator events in this profile; on a CPU only \
+pub(crate) const NO_ALLOCATORS: &str = "this profile has no memory events; on a CPU only \
     TensorFlow with oneDNN writes them (TF_ENABLE_ONEDNN_OPTS=1)";
+
+/// Why fixes that are about memory have no gain.
+pub(crate) const MEMORY_NOT_TIME: &str = "it saves memory, not time";
 
 /// Above this, fragmentation and the next larger batch fail; allocators start to retry.
 const NEARLY_FULL: f64 = 0.90;
@@ -105,23 +108,23 @@ fn of_samples(tables: &Tables) -> Option<Verdict> {
     let (share, title) = match (used, samples.fact("memory_bytes")) {
         (Some((used, limit)), _) if limit > 0.0 && used / limit >= NEARLY_FULL => {
             let (share, used, limit) = (used / limit, size(used as i64), size(limit as i64));
-            (share, format!("the container's memory is {} full, {used} of {limit}", percent(share)))
+            (share, format!("The container's memory is {} full ({used} of {limit})", percent(share)))
         }
         (_, Some(all)) if all > 0.0 && available / all <= HARDLY_ANY_LEFT => {
             let (left, of) = (size(available as i64), size(all as i64));
-            (1.0 - available / all, format!("the host has {left} of memory left, of {of}"))
+            (1.0 - available / all, format!("The host has {left} of {of} of memory left"))
         }
         _ if waited >= WORTH_SAYING => {
-            (0.0, format!("waiting for memory takes {} of the time", percent(waited)))
+            (0.0, format!("Waiting for memory takes {} of the time", percent(waited)))
         }
         _ => return Some(Verdict::Clear),
     };
-    let mut text = format!("something waited for memory {} of the time", percent(waited));
+    let mut text = format!("Something waited for memory {} of the time", percent(waited));
     if swapped >= 1e6 {
         text += &format!("; {} of the processes are swapped out", size(swapped as i64));
     }
     if let Some(faults) = samples.mean("memory/major_faults").filter(|&it| it >= 1.0) {
-        text += &format!("; {faults:.0} pages a second come back from storage");
+        text += &format!("; {faults:.0} pages per second are read back from storage");
     }
     let cost = Dur((step.0 as f64 * waited) as i64);
     let full = if share >= FULL { Severity::High } else { Severity::Medium };
@@ -140,7 +143,8 @@ fn of_samples(tables: &Tables) -> Option<Verdict> {
         .severity(severity)
         .confidence(0.7)
         .evidence(samples.evidence(text, &counters));
-    Some(finding.fix("take a smaller batch, shuffle buffer, cache or fewer workers").found())
+    let smaller = "Use a smaller batch, shuffle buffer or cache, or fewer workers";
+    Some(finding.fix(Fix::new(Change::LessMemory, smaller).untold(MEMORY_NOT_TIME)).found())
 }
 
 /// A runtime that found no block large enough and stopped to make one.
@@ -151,13 +155,13 @@ fn defragmented(tables: &Tables, stops: Vec<EventId>) -> Verdict {
     let fullest = rows.iter().filter(|it| it.memory == "device").max_by_key(|it| it.peak_bytes);
     let holders = fullest.map(|it| Holders::of(tables, it));
     let title = format!(
-        "the device's memory was too full or scattered: moving blocks together took {all}{}",
+        "Device memory was too full or fragmented: compacting it took {all}{}",
         holders.as_ref().map(Holders::most).unwrap_or_default()
     );
     let (cost, step) = in_steps(tables, &stops);
     let times = if stops.len() == 1 { "once".to_owned() } else { format!("{} times", stops.len()) };
     let mut finding = Finding::new(title, cost, step)
-        .evidence(Evidence::text(format!("the runtime did so {times}")).events(stops));
+        .evidence(Evidence::text(format!("The runtime compacted memory {times}")).events(stops));
     if let Some(holders) = holders {
         finding = finding.evidence(holders.evidence());
     }
@@ -183,7 +187,7 @@ fn in_steps(tables: &Tables, events: &[EventId]) -> (Dur, Dur) {
 fn full(tables: &Tables, row: &Memory, at: usize, share: f64) -> Verdict {
     let holders = Holders::of(tables, row);
     let title = format!(
-        "memory of {} is {} full at its peak, {} of {}{}",
+        "Memory of {} is {} full at its peak ({} of {}){}",
         row.allocator,
         percent(share),
         size(row.peak_bytes),
@@ -191,7 +195,7 @@ fn full(tables: &Tables, row: &Memory, at: usize, share: f64) -> Verdict {
         holders.most()
     );
     let severity = if share >= FULL { Severity::High } else { Severity::Medium };
-    let text = format!("the peak lies {}", when(row));
+    let text = format!("The peak is {}", when(row));
     let finding = Finding::new(title, Dur(0), Dur(1))
         .severity(severity)
         .confidence(0.85)
@@ -204,22 +208,23 @@ fn full(tables: &Tables, row: &Memory, at: usize, share: f64) -> Verdict {
 fn host_full(tables: &Tables, used: i64, all: i64) -> Verdict {
     let share = used as f64 / all.max(1) as f64;
     let title =
-        format!("the host's memory is {} full, {} of {}", percent(share), size(used), size(all));
+        format!("The host's memory is {} full ({} of {})", percent(share), size(used), size(all));
     let rows = tables.get::<Memory>();
     let mut finding = Finding::new(title, Dur(0), Dur(1))
         .severity(if share >= FULL { Severity::High } else { Severity::Medium })
         .confidence(0.6)
-        .evidence(Evidence::text("tf.data's word, of all processes of the host"));
+        .evidence(Evidence::text("As tf.data reports it, for all processes of the host"));
     let largest = rows.iter().filter(|it| it.memory == "host").max_by_key(|it| it.peak_bytes);
     if let Some(row) = largest {
         finding = finding.evidence(Holders::of(tables, row).evidence());
     }
+    let less = |text: &str| Fix::new(Change::LessMemory, text).untold(MEMORY_NOT_TIME);
     finding
-        .edit(
-            "let tf.data buffer less",
-            "options = tf.data.Options(); options.autotune.ram_budget = 1 << 30",
+        .fix(
+            less("Let tf.data buffer less")
+                .edit("options = tf.data.Options()\noptions.autotune.ram_budget = 1 << 30\nds = ds.with_options(options)"),
         )
-        .fix("take a smaller batch, shuffle buffer or cache")
+        .fix(less("Use a smaller batch, shuffle buffer or cache"))
         .found()
 }
 
@@ -232,14 +237,14 @@ fn out_of_balance(tables: &Tables, row: &Memory, at: usize) -> Option<Verdict> {
     }
     let holders = Holders::of(tables, row);
     let title = format!(
-        "a step keeps {} of intermediate results at its peak, where {} stay between steps{}",
+        "A step holds {} of intermediate results at its peak; {} stays allocated between steps{}",
         size(kept),
         size(stays),
         holders.most()
     );
     let of = row.capacity_bytes.map(|it| format!(" of {}", size(it))).unwrap_or_default();
     let text = format!(
-        "the peak, {}{of}, lies {}; {} are allocated in a step",
+        "The peak, {}{of}, is {}; each step allocates {}",
         size(row.peak_bytes),
         when(row),
         size(row.allocated_bytes_per_step.unwrap_or(0)),
@@ -266,13 +271,13 @@ fn programs_out_of_balance(tables: &Tables, rows: &[ProgramMemory]) -> Verdict {
         return Verdict::Clear;
     }
     let title = format!(
-        "program {} keeps {} of intermediate results, for {} of arguments{}",
+        "Program {} holds {} of intermediate results for {} of arguments{}",
         row.program,
         size(row.temp_bytes),
         size(row.argument_bytes),
-        row.largest_temp.as_ref().map(|it| format!("; {it} makes the largest")).unwrap_or_default()
+        row.largest_temp.as_ref().map(|it| format!("; the largest comes from {it}")).unwrap_or_default()
     );
-    let text = "the compiler's plan; what the host has is not in the profile";
+    let text = "This is the compiler's plan; the profile does not show the host's memory";
     let finding = Finding::new(title, Dur(0), Dur(1))
         .severity(Severity::Low)
         .confidence(0.5)
@@ -283,21 +288,25 @@ fn programs_out_of_balance(tables: &Tables, rows: &[ProgramMemory]) -> Verdict {
 fn when(row: &Memory) -> String {
     match row.peak_step {
         Some(step) => format!("at {}, in step {step}", Dur(row.peak_ps)),
-        None => format!("at {}, outside of all steps", Dur(row.peak_ps)),
+        None => format!("at {}, outside the steps", Dur(row.peak_ps)),
     }
 }
 
 fn with_fixes(tables: &Tables, finding: Finding) -> Finding {
-    let recompute = "recompute activations in the backward pass instead of keeping them, for about \
-                     a third more compute";
-    let smaller = "take a smaller batch: activations shrink with it, weights do not";
-    let half = "compute in 16 bits where the hardware has units for it: half the bytes";
+    let recompute = "Recompute activations in the backward pass instead of keeping them; this costs \
+                     about a third more compute";
+    let smaller = "Use a smaller batch: activations shrink with it, weights do not";
+    let half = "Compute in 16 bits if the hardware supports it: half the bytes";
     let checkpointed = in_framework(
         tables,
         "block = tf.recompute_grad(block)",
         "block = jax.checkpoint(block)",
     );
-    finding.edit(recompute, checkpointed).fix(smaller).edit(half, in_16_bits(tables))
+    let less = |change, text: &str| Fix::new(change, text).untold(MEMORY_NOT_TIME);
+    finding
+        .fix(less(Change::LessMemory, recompute).edit(checkpointed))
+        .fix(less(Change::LessMemory, smaller))
+        .fix(less(Change::HalfPrecision, half).edit(in_16_bits(tables)))
 }
 
 /// Who holds an allocator's memory at the peak, by scope or, without scopes, by kind of op.
@@ -361,10 +370,10 @@ impl Holders {
         let (first, named) = (self.groups.first(), self.groups.iter().find(counts));
         match (named, first) {
             (Some(it), Some(first)) if it.bytes < first.bytes => {
-                format!("; beside {}, {} holds most, {}", first.name, it.name, size(it.bytes))
+                format!("; after {}, {} uses most ({})", first.name, it.name, size(it.bytes))
             }
             (Some(it), _) | (None, Some(it)) => {
-                format!("; {} holds most, {}", it.name, size(it.bytes))
+                format!("; {} uses most ({})", it.name, size(it.bytes))
             }
             (None, None) => String::new(),
         }
@@ -375,8 +384,8 @@ impl Holders {
         let first = || self.groups.iter().take(SAID);
         let said: Vec<String> =
             first().map(|it| format!("{} {}", it.name, share(it.bytes))).collect();
-        let largest = self.largest.as_ref().map(|it| format!("; largest op {it}"));
-        Evidence::text(format!("at the peak: {}{}", said.join(", "), largest.unwrap_or_default()))
+        let largest = self.largest.as_ref().map(|it| format!("; the largest op is {it}"));
+        Evidence::text(format!("At the peak: {}{}", said.join(", "), largest.unwrap_or_default()))
             .rows("memory_peak", first().flat_map(|it| it.rows.iter().copied()).collect())
             .events(self.event.into_iter().collect())
     }
@@ -453,18 +462,18 @@ pub(crate) mod tests {
         let found = finding(&MemoryPressure, &steps("GPU_0_bfc", 6000 * MB, 6000 * MB, 16_000 * MB));
         assert_eq!(
             found.title,
-            "memory of GPU_0_bfc is 94 % full at its peak, 15 GB of 16 GB; model/conv holds most, 6.0 GB"
+            "Memory of GPU_0_bfc is 94% full at its peak (15 GB of 16 GB); model/conv uses most (6.0 GB)"
         );
         assert_eq!((found.severity, found.cost.0), (Severity::Medium, 0));
         assert_eq!(
             found.evidence[1].text,
-            "at the peak: memory from before the capture 40 %, model/conv 40 %, model/dense 20 %; largest op \
-             model/conv/Relu, 6.0 GB"
+            "At the peak: memory from before the capture 40%, model/conv 40%, model/dense 20%; the \
+             largest op is model/conv/Relu, 6.0 GB"
         );
         let found = finding(&MemoryPressure, &steps("GPU_0_bfc", 7000 * MB, 6000 * MB, 16_000 * MB));
         assert_eq!(found.severity, Severity::High);
-        let beside = "beside memory from before the capture, model/conv holds most, 6.0 GB";
-        assert!(found.title.ends_with(beside), "{}", found.title);
+        let after = "after memory from before the capture, model/conv uses most (6.0 GB)";
+        assert!(found.title.ends_with(after), "{}", found.title);
     }
 
     #[test]
@@ -472,8 +481,8 @@ pub(crate) mod tests {
         let found = finding(&MemoryPressure, &steps("mklcpu", 10 * MB, 600 * MB, 25_000 * MB));
         assert_eq!(
             found.title,
-            "a step keeps 900 MB of intermediate results at its peak, where 10 MB stay between \
-             steps; model/conv holds most, 600 MB"
+            "A step holds 900 MB of intermediate results at its peak; 10 MB stays allocated between \
+             steps; model/conv uses most (600 MB)"
         );
         assert_eq!((found.severity, found.cost.0), (Severity::Low, 0), "there is room");
         let found = finding(&MemoryPressure, &steps("mklcpu", 10 * MB, 600 * MB, 1500 * MB));
@@ -499,7 +508,7 @@ pub(crate) mod tests {
             host/execute: TfrtTpuClient::DefragmentMemory 110..170";
         let found = finding(&MemoryPressure, picture);
         assert_eq!((found.cost.0, found.severity), (20_000_000, Severity::Medium));
-        assert_eq!(found.evidence[0].text, "the runtime did so once");
+        assert_eq!(found.evidence[0].text, "The runtime compacted memory once");
     }
 
     #[test]
@@ -507,7 +516,7 @@ pub(crate) mod tests {
         let picture = "host/python: train#1 0..100, Iterator::Root{ram_usage_megabytes=24000 out of \
                        25000 (96.00%)} 0..10, train#2 100..200";
         let found = finding(&MemoryPressure, picture);
-        assert_eq!(found.title, "the host's memory is 96 % full, 25 GB of 26 GB");
+        assert_eq!(found.title, "The host's memory is 96% full (25 GB of 26 GB)");
     }
 
     fn host(available: f64) -> Beside {
@@ -520,20 +529,20 @@ pub(crate) mod tests {
             .counter("memory/container", &[3.9e9; 8])
             .counter("memory/limit", &[4e9; 8])
             .finding(&MemoryPressure);
-        assert_eq!(found.title, "the container's memory is 98 % full, 3.9 GB of 4.0 GB");
+        assert_eq!(found.title, "The container's memory is 98% full (3.9 GB of 4.0 GB)");
         assert_eq!((found.severity, found.cost.0), (Severity::High, 0));
         let found = host(1e9).finding(&MemoryPressure);
-        assert_eq!(found.title, "the host has 1.0 GB of memory left, of 32 GB");
+        assert_eq!(found.title, "The host has 1.0 GB of 32 GB of memory left");
         let found = host(3e9)
             .counter("pressure/memory", &[0.2; 8])
             .counter("memory/swap", &[2e9; 8])
             .counter("memory/major_faults", &[500.0; 8])
             .finding(&MemoryPressure);
-        assert_eq!(found.title, "waiting for memory takes 20 % of the time");
+        assert_eq!(found.title, "Waiting for memory takes 20% of the time");
         assert_eq!(
             found.evidence[0].text,
-            "something waited for memory 20 % of the time; 2.0 GB of the processes are swapped out; \
-             500 pages a second come back from storage"
+            "Something waited for memory 20% of the time; 2.0 GB of the processes are swapped out; \
+             500 pages per second are read back from storage"
         );
         assert_eq!((found.severity, found.cost.to_string()), (Severity::Medium, "200.0 µs".to_owned()));
     }
@@ -553,7 +562,7 @@ pub(crate) mod tests {
     #[test]
     fn without_allocators_it_cannot_know() {
         let why = missing(&MemoryPressure, "host/python: train#1 0..100, train#2 100..200");
-        assert!(why.starts_with("no allocator events in this profile"), "{why}");
+        assert!(why.starts_with("this profile has no memory events"), "{why}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label, precision,
 };
 use crate::samples::Samples;
-use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// Matrix products and convolutions do not run on tensor cores.
@@ -44,7 +44,7 @@ impl Rule for NoTensorCores {
         match gpu.has_tensor_cores() {
             Some(true) => (),
             Some(false) => return Verdict::Clear,
-            None => return Verdict::unknown("the profile does not say which GPU it is"),
+            None => return Verdict::unknown("this profile does not say which GPU it is"),
         }
         let all = kernels(tables);
         let idle: Vec<_> = all
@@ -63,16 +63,13 @@ impl Rule for NoTensorCores {
             return Verdict::Clear;
         }
         let mut finding = Finding::new(
-            format!(
-                "matrix math holds {held} of a step, {}, and leaves the tensor cores unused",
-                percent(facts.share_of(held))
-            ),
+            format!("Matrix math takes {} and does not use the tensor cores", facts.per_step(held)),
             cost,
             facts.step,
         )
-        // Precision is a choice; what it wins is an estimate.
-        .confidence(0.7)
-        .gain(faster.map(|it| it.1));
+        // Precision is a choice; what it saves is an estimate.
+        .confidence(0.7);
+        let gain = faster.map(|it| it.1);
         if finding.severity > Severity::Medium {
             finding = finding.severity(Severity::Medium);
         }
@@ -82,21 +79,27 @@ impl Rule for NoTensorCores {
         }
         let counted = Samples::of(tables).and_then(|it| it.of_gpus());
         finding = counted.into_iter().fold(finding, Finding::evidence);
-        finding = finding.edit(
-            "compute in 16 bits",
-            in_16_bits(tables),
+        finding = finding.fix(
+            Fix::new(Change::HalfPrecision, "Compute in 16 bits").edit(in_16_bits(tables)).gives(gain),
         );
+        let estimate = "it depends on which products then use the tensor cores";
         if gpu.has_tf32() {
-            finding = finding.edit(
-                "or let fp32 products round to TF32",
-                in_framework(
-                    tables,
-                    "tf.config.experimental.enable_tensor_float_32_execution(True)",
-                    "jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\")",
-                ),
+            finding = finding.fix(
+                Fix::new(Change::HalfPrecision, "Or let fp32 products round to TF32")
+                    .edit(in_framework(
+                        tables,
+                        "tf.config.experimental.enable_tensor_float_32_execution(True)",
+                        "jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\")",
+                    ))
+                    .untold(estimate),
             );
         }
-        finding.fix("make layer sizes and the batch multiples of 8").found()
+        finding
+            .fix(
+                Fix::new(Change::FillDevice, "Make layer sizes and the batch multiples of 8")
+                    .untold(estimate),
+            )
+            .found()
     }
 }
 
@@ -116,7 +119,7 @@ mod tests {
         let kernels = "gpu0/s: ampere_sgemm_128x64_nn 0..80, ampere_sgemm_128x64_nn 100..180, \
                        ampere_sgemm_128x64_nn 200..280";
         let found = finding(&NoTensorCores, &format!("{FACTS}\n{kernels}"));
-        assert!(found.title.contains("leaves the tensor cores unused"), "{}", found.title);
+        assert!(found.title.contains("does not use the tensor cores"), "{}", found.title);
         assert_eq!(found.cost.0, 40_000_000, "half of the kernels' time");
     }
 
@@ -133,6 +136,6 @@ mod tests {
             gpu0/s: sgemm 0..80
             ";
         let why = missing(&NoTensorCores, picture);
-        assert_eq!(why, "the profile does not say which GPU it is");
+        assert_eq!(why, "this profile does not say which GPU it is");
     }
 }

@@ -8,8 +8,8 @@ use analyses::step_time::HostTimes;
 use trace::{Dur, TrackKind};
 
 use crate::edits::in_framework;
-use crate::facts::{NO_STEPS, facts, percent};
-use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
+use crate::facts::{Facts, NO_STEPS, counted, facts};
+use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// Recording the profile is itself a visible part of the step.
@@ -62,7 +62,7 @@ impl Rule for ProfilerOverhead {
         }
         let measured = Overhead::of(tables);
         if n_steps == 0 && measured.is_none() {
-            return Verdict::unknown("no thread is known to drive the steps");
+            return Verdict::unknown("no thread could be identified as the training thread");
         }
         let per_step = n_events / n_steps.max(1);
         let estimated = Dur(per_step as i64 * EVENT.0 + own / n_steps.max(1) as i64);
@@ -72,25 +72,25 @@ impl Rule for ProfilerOverhead {
         }
         // Where steps without a profiler were timed, they have none of it: whatever else is found
         // costs the training more.
-        let (of, in_training) = match measured {
-            Some(_) => ("a profiled step", Dur(0)),
-            None => ("a step", cost),
-        };
+        let in_training = if measured.is_some() { Dur(0) } else { cost };
         let mut finding = Finding::new(
-            format!("recording the profile takes about {cost} of {of}, {}", percent(facts.share_of(cost))),
+            format!("Recording the profile takes about {}", facts.per_step(cost)),
             in_training,
             facts.step,
         )
         .severity(Severity::Low)
         .confidence(if measured.is_some() { 0.8 } else { 0.5 })
-        .evidence(Evidence::text(format!("{per_step} events a step on the driving thread")));
+        .evidence(
+            Evidence::text(format!("The training thread records {} per step", counted(per_step, "event")))
+                .rows("step_time", Facts::rows(tables)),
+        );
         if let Some(it) = measured {
             let text = format!(
-                "median of {} steps with the profiler on {}, of {} around them {}",
-                it.n_on,
+                "The median step takes {} with the profiler on ({} steps) and {} with it off ({} steps)",
                 Dur(it.on_ps),
+                it.n_on,
+                Dur(it.off_ps),
                 it.n_off,
-                Dur(it.off_ps)
             );
             finding = finding.evidence(Evidence::text(text).rows("run_step", Vec::new()));
         }
@@ -98,13 +98,14 @@ impl Rule for ProfilerOverhead {
             finding = finding.evidence(Evidence::text(note.first.clone()));
         }
         finding
-            .edit(
-                "record less for truer figures",
-                in_framework(
-                    tables,
-                    "tf.profiler.experimental.ProfilerOptions(host_tracer_level=1)",
-                    "options = jax.profiler.ProfileOptions()\noptions.python_tracer_level = 0\njax.profiler.start_trace(folder, profiler_options=options)",
-                ),
+            .fix(
+                Fix::new(Change::Capture, "Record less, for truer figures")
+                    .edit(in_framework(
+                        tables,
+                        "options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=1)\ntf.profiler.experimental.start(folder, options=options)",
+                        "options = jax.profiler.ProfileOptions()\noptions.python_tracer_level = 0\njax.profiler.start_trace(folder, profiler_options=options)",
+                    ))
+                    .untold("training without a profiler does not pay this"),
             )
             .found()
     }
@@ -135,7 +136,7 @@ mod tests {
     fn hundreds_of_events_a_millisecond_show() {
         let found = finding(&ProfilerOverhead, &steps(499));
         assert_eq!(found.severity, Severity::Low);
-        assert_eq!(found.title, "recording the profile takes about 100.0 µs of a step, 10 %");
+        assert_eq!(found.title, "Recording the profile takes about 100 µs per step (10%)");
     }
 
     #[test]
@@ -153,7 +154,7 @@ mod tests {
             Verdict::Found(it) => it,
             other => panic!("{other:?}"),
         };
-        assert_eq!(found.title, "recording the profile takes about 200.0 µs of a profiled step, 20 %");
+        assert_eq!(found.title, "Recording the profile takes about 200 µs per step (20%)");
         assert_eq!(found.cost, Dur(0));
     }
 
@@ -164,6 +165,6 @@ mod tests {
 
     #[test]
     fn without_steps_it_cannot_know() {
-        assert_eq!(missing(&ProfilerOverhead, "gpu0/s: k 0..1"), "no steps could be told apart");
+        assert_eq!(missing(&ProfilerOverhead, "gpu0/s: k 0..1"), "no steps could be identified");
     }
 }

@@ -5,8 +5,8 @@ use analyses::compile::{Compile, is_shapes};
 use trace::{Dur, EventId};
 
 use crate::edits::is_jax;
-use crate::facts::{NO_STEPS, counted_steps, facts, has_host_events, percent, without_compile};
-use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
+use crate::facts::{NO_STEPS, counted, counted_steps, facts, has_host_events, without_compile};
+use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// XLA or `jax.jit` compiles again and again.
@@ -49,72 +49,72 @@ impl Rule for Recompilation {
             return Verdict::Clear;
         }
         let n_steps = counted_steps(tables, &main.host);
-        let function = match &main.function {
-            Some(it) => format!("function {it}"),
-            None => "a program".to_owned(),
-        };
+        let function = main.function.as_deref().unwrap_or("A program without a name");
         let verb = if main.kind == "autotune" { "tuned" } else { "compiled" };
         let mut finding = Finding::new(
             format!(
-                "{function} was {verb} again in {} of {n_steps} steps, {} each",
+                "{function} was {verb} again in {} of {n_steps} steps ({} each)",
                 main.steps,
                 main.per_step_with(n_steps)
             ),
             cost,
             facts.step,
-        )
-        .gain(without_compile(tables, &facts, cost));
+        );
+        let gain = without_compile(tables, &facts, cost);
         if main.steps < 2 {
             finding = finding.severity(Severity::Low).confidence(0.5);
         }
-        let mut seen = format!("{} of a step is compiling", percent(facts.share_of(cost)));
+        let mut seen = format!("Compiling takes {}", facts.per_step(cost));
         if let Some(calls) = main.calls {
-            seen += &format!("; {} of {calls} calls of it compiled", main.count);
+            seen += &format!("; {} of {calls} calls compiled", main.count);
         }
         let events = vec![EventId(main.event as u32)];
         finding = finding.evidence(Evidence::text(seen).rows("compile", vec![row]).events(events));
         if let Some(changed) = &main.changed {
-            finding = finding.evidence(Evidence::text(format!("what changed: {changed}")));
+            let text = format!("What changed: {changed}");
+            finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
         }
         for (row, other) in compiled().filter(|it| it.0 != row).take(3) {
-            let name = other.function.as_deref().unwrap_or("without a name");
-            let steps = if other.steps == 1 { "1 step" } else { &format!("{} steps", other.steps) };
-            let text = format!("function {name} too, in {steps}, {} each", Dur(other.mean_ps));
+            let name = other.function.as_deref().unwrap_or("A program without a name");
+            let steps = counted(usize::try_from(other.steps).unwrap_or(0), "step");
+            let text = format!("{name} was compiled too, in {steps} ({} each)", Dur(other.mean_ps));
             finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
         }
         if main.inside_trace * 2 >= main.count {
             finding = finding.symptom_of(&["retracing"]);
         }
-        fixes(finding, main, is_jax(tables)).found()
+        fixes(finding, main, is_jax(tables), gain).found()
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent compiling again")
     }
 }
 
-fn fixes(finding: Finding, main: &Compile, jax: bool) -> Finding {
-    let shapes = main.changed.as_deref().map(is_shapes);
-    let pad = "pad or bucket what is passed to a few shapes";
-    let padded = |it: Finding| match jax {
-        true => it.edit(pad, "x = jnp.pad(x, ((0, BATCH - len(x)), (0, 0)))  # one shape, and a mask"),
-        false => it.edit(pad, "ds = ds.padded_batch(batch_size, padded_shapes=…, drop_remainder=True)"),
+fn fixes(finding: Finding, main: &Compile, jax: bool, gain: Option<Gain>) -> Finding {
+    let fix = |change, text: &str, edit: &str| Fix::new(change, text).edit(edit).gives(gain);
+    let pad = match jax {
+        true => "x = jnp.pad(x, ((0, BATCH - len(x)), (0, 0)))  # one shape, and a mask",
+        false => "ds = ds.padded_batch(batch_size, padded_shapes=shapes, drop_remainder=True)",
     };
-    let hoist = |it: Finding| match jax {
+    let padded = |it: Finding| {
+        it.fix(fix(Change::PadShapes, "Pad or bucket the inputs to a few shapes", pad))
+    };
+    let once = "Create the compiled function once, before the loop";
+    let created_once = |it: Finding| match jax {
         true => it
-            .edit(
-                "make the compiled function once, before the loop",
-                "step = jax.jit(step_fn)  # not jax.jit(lambda …) in the loop",
-            )
-            .edit(
-                "pass what changes as an array: each new static argument is a new program",
+            .fix(fix(Change::CreateOnce, once, "step = jax.jit(step_fn)  # not jax.jit(lambda …) in the loop"))
+            .fix(fix(
+                Change::TensorArguments,
+                "Pass what changes as an array: every new static argument is a new program",
                 "step(params, x, jnp.asarray(lr))  # not in static_argnums",
-            ),
-        false => it.edit(
-            "make the compiled function once, before the loop",
-            "step = tf.function(step_fn, jit_compile=True)",
-        ),
+            )),
+        false => it.fix(fix(Change::CreateOnce, once, "step = tf.function(step_fn, jit_compile=True)")),
     };
-    match shapes {
+    match main.changed.as_deref().map(is_shapes) {
         Some(true) => padded(finding),
-        Some(false) => hoist(finding),
-        None => hoist(padded(finding)),
+        Some(false) => created_once(finding),
+        None => created_once(padded(finding)),
     }
 }
 
@@ -140,9 +140,9 @@ mod tests {
     #[test]
     fn a_function_compiled_in_every_step_is_found() {
         let found = finding(&Recompilation, &steps(&[true; 6]));
-        assert_eq!(found.title, "function update was compiled again in 6 of 6 steps, 70.00 µs each");
+        assert_eq!(found.title, "update was compiled again in 6 of 6 steps (70 µs each)");
         assert_eq!(found.severity, Severity::High);
-        assert!(found.evidence[0].text.contains("6 of 6 calls of it"));
+        assert!(found.evidence[0].text.contains("6 of 6 calls compiled"));
         assert!(found.symptom_of.is_empty());
     }
 
@@ -159,7 +159,7 @@ mod tests {
         };
         let picture = format!("host/python: {}{}{}{}", step(0), step(100), step(200), step(300));
         let found = finding(&Recompilation, &picture);
-        assert!(found.title.starts_with("function f was compiled again in 4 of 4 steps"), "{}", found.title);
+        assert!(found.title.starts_with("f was compiled again in 4 of 4 steps"), "{}", found.title);
         assert_eq!(found.symptom_of, ["retracing"]);
     }
 
@@ -177,6 +177,6 @@ mod tests {
 
     #[test]
     fn without_steps_or_host_it_cannot_know() {
-        assert_eq!(missing(&Recompilation, "gpu0/s: k 0..1"), "no steps could be told apart");
+        assert_eq!(missing(&Recompilation, "gpu0/s: k 0..1"), "no steps could be identified");
     }
 }

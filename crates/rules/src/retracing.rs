@@ -5,9 +5,9 @@ use analyses::compile::{Compile, MADE_ANEW, is_shapes};
 use analyses::python_line::PythonLine;
 use trace::{Dur, EventId};
 
-use crate::facts::{NO_STEPS, counted_steps, facts, has_host_events, percent, without_compile};
+use crate::facts::{NO_STEPS, counted, counted_steps, facts, has_host_events, without_compile};
 use crate::lines::{busiest, place};
-use crate::{Evidence, Finding, Rule, Severity, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
     /// A `tf.function` is traced again and again.
@@ -55,34 +55,31 @@ impl Rule for Retracing {
         let n_steps = counted_steps(tables, &main.host);
         // What a library makes for itself at every call, as for a new pipeline, has no name.
         let is_named = main.function.is_some();
-        let function = match &main.function {
-            Some(it) => format!("function {it}"),
-            None => "a function without a name".to_owned(),
-        };
-        let made_anew = !is_named || main.changed.as_deref() == Some(MADE_ANEW);
+        let function = main.function.as_deref().unwrap_or("A function without a name");
+        let is_new = !is_named || main.changed.as_deref() == Some(MADE_ANEW);
         let again = match main.tracing_count {
-            _ if made_anew => "made anew and traced",
-            Some(1) => "first traced",
-            _ => "traced again",
+            _ if is_new => "created and traced again",
+            Some(1) => "traced for the first time",
+            _ => "retraced",
         };
         let mut finding = Finding::new(
             format!(
-                "{function} was {again} in {} of {n_steps} steps, {} each",
+                "{function} was {again} in {} of {n_steps} steps ({} each)",
                 main.steps,
                 main.per_step_with(n_steps)
             ),
             cost,
             facts.step,
-        )
-        .gain(without_compile(tables, &facts, cost));
+        );
+        let gain = without_compile(tables, &facts, cost);
         if main.steps < 2 {
             finding = finding.severity(Severity::Low).confidence(0.5);
         }
-        let mut seen = format!("{} of a step is tracing and what follows it", percent(facts.share_of(cost)));
+        let mut seen = format!("Tracing and what follows it take {}", facts.per_step(cost));
         if let Some(calls) = main.calls {
-            seen += &format!("; {} of {calls} calls of it traced", main.count);
+            seen += &format!("; {} of {calls} calls traced", main.count);
         }
-        if let Some(count) = main.tracing_count.filter(|_| !made_anew) {
+        if let Some(count) = main.tracing_count.filter(|_| !is_new) {
             seen += &format!(", {count} tracings since the program began");
         }
         let events = vec![EventId(main.event as u32)];
@@ -93,60 +90,83 @@ impl Rule for Retracing {
             .filter(|it| it.kind == "compile" && it.function == main.function)
             .find_map(|it| it.changed.as_deref().filter(|it| is_shapes(it)));
         if let Some(changed) = shapes.or(main.changed.as_deref()) {
-            finding = finding.evidence(Evidence::text(format!("what changed: {changed}")));
+            let text = format!("What changed: {changed}");
+            finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
         }
         for (row, other) in traced().filter(|it| it.0 != row).take(3) {
-            let name = other.function.as_deref().unwrap_or("without a name");
-            let steps = if other.steps == 1 { "1 step" } else { &format!("{} steps", other.steps) };
-            let text = format!("function {name} too, in {steps}, {} each", Dur(other.mean_ps));
+            let name = other.function.as_deref().unwrap_or("A function without a name");
+            let steps = counted(usize::try_from(other.steps).unwrap_or(0), "step");
+            let text = format!("{name} was traced too, in {steps} ({} each)", Dur(other.mean_ps));
             finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
         }
         let rows = tables.get::<PythonLine>();
         if let Some(caller) = busiest(&rows, "framework").filter(|_| !is_named) {
-            let text = format!("most calls come from {}", place(&rows[caller.lines[0]]));
+            let text = format!("Most calls come from {}", place(&rows[caller.lines[0]]));
             let evidence = Evidence::text(text).rows("python_line", vec![caller.lines[0]]);
             finding = finding.evidence(evidence);
         }
         match main.function.as_deref() {
-            Some(it) => fixes(finding, it, made_anew, shapes.is_some()),
+            Some(it) => fixes(finding, it, is_new, shapes.is_some(), gain),
             None => finding
-                .fix("make functions, datasets and iterators once, before the loop, not in every step")
-                .edit(
-                    "in Keras, call the model itself: predict builds a pipeline at every call",
-                    "y = model(x)  # or model.predict_on_batch(x), instead of model.predict(x)",
+                .fix(
+                    Fix::new(Change::CreateOnce, "Create functions, datasets and iterators once, before the loop")
+                        .gives(gain),
+                )
+                .fix(
+                    Fix::new(
+                        Change::CreateOnce,
+                        "In Keras, call the model itself: predict builds a new pipeline on every call",
+                    )
+                    .edit("y = model(x)  # or model.predict_on_batch(x), instead of model.predict(x)")
+                    .gives(gain),
                 ),
         }
         .found()
     }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent tracing functions again")
+    }
 }
 
-fn fixes(finding: Finding, function: &str, made_anew: bool, shapes: bool) -> Finding {
-    if made_anew {
-        return finding
-            .edit(
-                "make the function once, before the loop, and call that one in it",
-                "step = tf.function(step_fn)  # before the loop, not inside it",
-            )
-            .fix("keep what differs from step to step an argument, not a captured variable");
+fn fixes(
+    finding: Finding,
+    function: &str,
+    is_new: bool,
+    shapes: bool,
+    gain: Option<Gain>,
+) -> Finding {
+    let fix = |change, text: &str, edit: &str| Fix::new(change, text).edit(edit).gives(gain);
+    if is_new {
+        return finding.fix(fix(
+            Change::CreateOnce,
+            "Create the function once, before the loop; what differs per step becomes an argument",
+            "step = tf.function(step_fn)  # before the loop, not inside it",
+        ));
     }
-    let relaxed = "let one trace serve many shapes";
     let name = if function.starts_with(char::is_alphabetic) { function } else { "step" };
-    let tensors = "pass tensors, not Python numbers: each new number is a new trace";
-    let tensors_edit = format!("{name}(x, tf.constant(n))  # not {name}(x, n)");
-    let finding = if shapes {
-        finding.edit(relaxed, "@tf.function(reduce_retracing=True)")
-    } else {
-        finding.edit(tensors, tensors_edit).edit(relaxed, "@tf.function(reduce_retracing=True)")
-    };
+    let tensors = fix(
+        Change::TensorArguments,
+        "Pass tensors, not Python numbers: every new number is a new trace",
+        &format!("{name}(x, tf.constant(n))  # not {name}(x, n)"),
+    );
+    let finding = if shapes { finding } else { finding.fix(tensors) };
     finding
-        .edit(
-            "or say once what it takes, with None for what varies",
+        .fix(fix(
+            Change::RelaxShapes,
+            "Let one trace serve many shapes",
+            "@tf.function(reduce_retracing=True)",
+        ))
+        .fix(fix(
+            Change::RelaxShapes,
+            "Or declare the signature once, with None for what varies",
             "@tf.function(input_signature=[tf.TensorSpec([None, …], tf.float32)])",
-        )
-        .edit(
-            "pad or bucket batches to a few shapes, and drop the shorter last one",
+        ))
+        .fix(fix(
+            Change::PadShapes,
+            "Or pad batches to a few shapes, and drop the shorter last one",
             "ds = ds.batch(batch_size, drop_remainder=True)",
-        )
+        ))
 }
 
 #[cfg(test)]
@@ -176,7 +196,7 @@ mod tests {
         let args: Vec<String> =
             (4..10).map(|it| format!("traced=true;tracing_count={it}")).collect();
         let found = finding(&Retracing, &steps(&args.iter().map(String::as_str).collect::<Vec<_>>()));
-        assert_eq!(found.title, "function train_step was traced again in 6 of 6 steps, 60.00 µs each");
+        assert_eq!(found.title, "train_step was retraced in 6 of 6 steps (60 µs each)");
         assert_eq!(found.severity, Severity::High);
         assert_eq!(found.cost.0, 60_000_000);
         assert!(found.evidence[0].text.contains("6 of 6 calls"), "{:?}", found.evidence);
@@ -188,7 +208,7 @@ mod tests {
     #[test]
     fn a_new_function_each_step_is_told_apart() {
         let found = finding(&Retracing, &steps(&["traced=true;tracing_count=1"; 4]));
-        assert!(found.title.starts_with("function train_step was made anew and traced in 4 of 4 steps"));
+        assert!(found.title.starts_with("train_step was created and traced again in 4 of 4 steps"));
         assert!(found.fix[0].text.contains("before the loop"));
     }
 
@@ -206,7 +226,7 @@ mod tests {
         }
         let found = finding(&Retracing, &picture);
         assert!(
-            found.title.starts_with("a function without a name was made anew and traced in 4 of 4 steps"),
+            found.title.starts_with("A function without a name was created and traced again in 4 of 4 steps"),
             "{}",
             found.title
         );
@@ -230,7 +250,7 @@ mod tests {
 
     #[test]
     fn without_steps_or_host_it_cannot_know() {
-        assert_eq!(missing(&Retracing, "gpu0/s: k 0..1"), "no steps could be told apart");
+        assert_eq!(missing(&Retracing, "gpu0/s: k 0..1"), "no steps could be identified");
         let device_only = "gpu0/s: a 0..10, b 10..20, a 50..60, b 60..70, a 100..110, b 110..120, \
                            a 150..160, b 160..170";
         assert_eq!(missing(&Retracing, device_only), "no host events in this profile");

@@ -14,7 +14,7 @@ use crate::memory_pressure::size;
 
 /// Why a rule about the machine cannot look.
 pub const NO_SAMPLES: &str =
-    "no samples of the machine beside this profile; `strobe run` takes them";
+    "no samples of the machine were taken; `strobe run` takes them";
 
 pub struct Samples<'t> {
     tables: &'t Tables,
@@ -94,10 +94,10 @@ impl<'t> Samples<'t> {
         let gpu =
             gpu.max_by(|a, b| busiest(a).partial_cmp(&busiest(b)).unwrap_or(Ordering::Equal))?;
         let said = [
-            ("sm_busy", "its multiprocessors were busy ", " of the time"),
-            ("sm_occupancy", "", " of their warps were resident"),
-            ("tensor_busy", "its tensor cores were busy ", " of the time"),
-            ("memory_bandwidth", "", " of the memory's bandwidth was used"),
+            ("sm_busy", "multiprocessors busy ", ""),
+            ("sm_occupancy", "", " of the warps resident"),
+            ("tensor_busy", "tensor cores busy ", ""),
+            ("memory_bandwidth", "", " of the memory bandwidth used"),
         ];
         let names = said.map(|it| format!("gpu {gpu}/{}", it.0));
         let parts: Vec<String> = names
@@ -107,16 +107,16 @@ impl<'t> Samples<'t> {
                 Some(format!("{before}{}{behind}", percent(self.mean(name)?)))
             })
             .collect();
-        let text = format!("by the own counters of GPU {gpu}, {}", parts.join(", "));
+        let text = format!("Hardware counters of GPU {gpu}: {}", parts.join(", "));
         Some(self.evidence(text, &names.each_ref().map(String::as_str)))
     }
 
     /// How storage was used and waited for; absent where it was not sampled.
     pub fn of_storage(&self) -> Option<Evidence> {
         let disks = self.mean("disk/read")?;
-        let mut text = format!("meanwhile all disks delivered {}/s", size(disks as i64));
+        let mut text = format!("All disks together delivered {}/s", size(disks as i64));
         if let Some(own) = self.mean("process/read") {
-            text += &format!(", {}/s of it to the process", size(own as i64));
+            text += &format!(", {}/s of it to this process", size(own as i64));
         }
         if let Some(waited) = self.pressure("io") {
             text += &format!("; something waited for storage {} of the time", percent(waited));
@@ -124,7 +124,7 @@ impl<'t> Samples<'t> {
         let places: Vec<String> =
             self.read_from().iter().take(2).map(|(at, kind)| format!("{at} ({kind})")).collect();
         if !places.is_empty() {
-            text += &format!("; files are read from {}", places.join(" and "));
+            text += &format!("; the files are on {}", places.join(" and "));
         }
         Some(self.evidence(text, &["disk/read", "process/read", "pressure/io", "pressure/own/io"]))
     }
@@ -132,7 +132,7 @@ impl<'t> Samples<'t> {
     /// How the cores were used, and by whom; absent where it was not sampled.
     pub fn of_cores(&self) -> Option<Evidence> {
         let (all, cores) = (self.mean("cpu/all")?, self.fact("cpu_count")?);
-        let mut text = format!("meanwhile {:.1} of {cores} cores were busy", all * cores);
+        let mut text = format!("{:.1} of {cores} cores were busy", all * cores);
         if let Some(own) = self.mean("cpu/process") {
             text += &format!(", {own:.1} of them with this process and its children");
         }
@@ -181,12 +181,12 @@ mod tests {
         let storage = samples.of_storage().unwrap();
         assert_eq!(
             storage.text,
-            "meanwhile all disks delivered 120 MB/s, 100 MB/s of it to the process; something \
-             waited for storage 40 % of the time"
+            "All disks together delivered 120 MB/s, 100 MB/s of it to this process; something waited \
+             for storage 40% of the time"
         );
         assert_eq!((storage.table, storage.rows), (Some("hardware"), vec![0, 1, 2]));
         let cores = samples.of_cores().unwrap();
-        assert_eq!(cores.text, "meanwhile 1.5 of 2 cores were busy");
+        assert_eq!(cores.text, "1.5 of 2 cores were busy");
         // The control group's own word comes before the machine's.
         let own = beside.counter("pressure/own/io", &[0.1; 8]).tables();
         assert_eq!(Samples::of(&own).unwrap().pressure("io").map(|it| it.round()), Some(0.0));
@@ -198,7 +198,7 @@ mod tests {
         let tables = beside.said("files on /", "overlay").tables();
         let samples = Samples::of(&tables).unwrap();
         let text = samples.of_storage().unwrap().text;
-        assert!(text.ends_with("files are read from /data (nfs4) and / (overlay)"), "{text}");
+        assert!(text.ends_with("the files are on /data (nfs4) and / (overlay)"), "{text}");
         assert_eq!(samples.read_from_afar(), Some(("/data", "nfs4")));
         let near = Beside::cpu().said("files on /", "ext4").tables();
         assert_eq!(Samples::of(&near).unwrap().read_from_afar(), None);
@@ -217,8 +217,8 @@ mod tests {
         let found = Samples::of(&tables).unwrap().of_gpus().unwrap();
         assert_eq!(
             found.text,
-            "by the own counters of GPU 1, its multiprocessors were busy 90 % of the time, 40 % of \
-             their warps were resident, its tensor cores were busy 0.0 % of the time"
+            "Hardware counters of GPU 1: multiprocessors busy 90%, 40% of the warps resident, tensor \
+             cores busy 0.0%"
         );
         assert_eq!((found.table, found.rows.len()), (Some("hardware"), 3));
     }

@@ -13,6 +13,7 @@ use crate::{Evidence, Finding, Gain, Severity, WORTH_FIXING};
 #[derive(Debug, Clone)]
 pub struct SlowSteps {
     pub spread: StepSpread,
+    spread_row: usize,
     /// The cause that holds most of the excess, and its steps; rows of `step_outlier`.
     pub category: &'static str,
     pub name: Option<String>,
@@ -31,7 +32,7 @@ pub struct SlowSteps {
 }
 
 /// Why it cannot be said which steps are slow.
-pub const TOO_FEW: &str = "fewer than five steps that count";
+pub const TOO_FEW: &str = "fewer than five steady steps";
 
 /// Slow steps less far from the others than this are noise unless they come regularly: on two cores
 /// shared with others, steps of a healthy run take up to twice as long now and then.
@@ -48,7 +49,8 @@ impl SlowSteps {
     /// `None` where no step is slow.
     pub fn find(tables: &Tables) -> Option<SlowSteps> {
         let spreads = tables.get::<StepSpread>();
-        let spread = spreads.iter().filter(|it| it.slow > 0).max_by_key(|it| it.slow_cost_ps)?;
+        let slow = spreads.iter().enumerate().filter(|it| it.1.slow > 0);
+        let (spread_row, spread) = slow.max_by_key(|it| it.1.slow_cost_ps)?;
         let all = tables.get::<StepOutlier>();
         let own: Vec<(usize, &StepOutlier)> =
             all.iter().enumerate().filter(|it| it.1.host == spread.host).collect();
@@ -85,6 +87,7 @@ impl SlowSteps {
         let holds_most = excess.saturating_mul(2) >= excess_of(&own);
         Some(SlowSteps {
             spread: spread.clone(),
+            spread_row,
             category,
             name: name.map(str::to_owned),
             period,
@@ -100,7 +103,7 @@ impl SlowSteps {
     /// `every 3rd step`, or `4 of 12 steps`.
     pub fn which(&self, word: &str) -> String {
         match self.period {
-            Some(period) => format!("every {} {word}", ordinal(period)),
+            Some(period) => format!("Every {} {word}", ordinal(period)),
             None => format!("{} of {} {word}s", self.rows.len(), self.spread.steps),
         }
     }
@@ -113,15 +116,22 @@ impl SlowSteps {
     /// `, spent in MatMul`: what held the excess, as far as it is known.
     pub fn spent(&self) -> String {
         if let Some(function) = &self.extra_call {
-            return format!(", spent in calls of {function}, which the others do not make");
+            return format!(" because it calls {function}, which the others do not");
         }
         match (&self.name, self.category) {
-            (Some(name), "compile") => format!(", spent tracing or compiling {name}"),
-            (Some(name), _) => format!(", spent in {name}"),
-            (None, "python") => ", spent in Python outside the framework".to_owned(),
-            (None, "idle") => ", and nothing says on what".to_owned(),
-            (None, category) => format!(", spent on {category}"),
+            (Some(name), "compile") => format!("; the extra time traces or compiles {name}"),
+            (Some(name), _) => format!("; the extra time is spent in {name}"),
+            (None, "python") => "; the extra time is Python outside the framework".to_owned(),
+            (None, "idle") => "; the profile does not show why".to_owned(),
+            (None, category) => format!("; the extra time is {}", category.replace('_', " ")),
         }
+    }
+
+    /// What it gives when slow steps are split, moved or made rarer; absent where they are noise.
+    pub fn gain(&self) -> Option<Gain> {
+        let step = self.spread.mean_ps;
+        let left = |part: f64| step - (self.own_cost.0 as f64 * part) as i64;
+        (!self.is_noise).then(|| Gain::on_host(step, WON.map(left)))
     }
 
     /// What both rules say in the same words.
@@ -144,36 +154,36 @@ impl SlowSteps {
         let mut finding = finding
             .evidence(
                 Evidence::text(format!(
-                    "steps {numbers}: {} more than the others",
+                    "Steps {numbers} have {} more than the others",
                     self.excess(&outliers)
                 ))
                 .rows("step_outlier", self.rows.clone()),
             )
             .evidence(
                 Evidence::text(format!(
-                    "p50 {p50}, p90 {p90}, p99 {p99} over {} steps",
+                    "Median {p50}, p90 {p90}, p99 {p99} over {} steps",
                     spread.steps
                 ))
-                .rows("step_spread", Vec::new()),
+                .rows("step_spread", vec![self.spread_row]),
             );
         if let Some(longest) =
             longest.filter(|it| !self.name.as_deref().is_some_and(|name| it.ends_with(name)))
         {
-            finding = finding.evidence(Evidence::text(format!("most of that in {longest}")));
+            let text = format!("Most of that is in {longest}");
+            finding = finding.evidence(Evidence::text(text).rows("step_outlier", self.rows.clone()));
         }
         let step = Dur(spread.mean_ps);
         if !self.is_noise {
-            let left = |part: f64| step.0 - (self.own_cost.0 as f64 * part) as i64;
-            return finding.gain(Some(Gain::on_host(step.0, WON.map(left))));
+            return finding;
         }
-        // What other programs took is not the run's to win: no gain, and no place above real causes.
+        // What other programs took is not the run's to save: no gain, and no place above real causes.
         finding.cost = finding.cost.min(Dur((step.0 as f64 * WORTH_FIXING) as i64));
         finding.severity(Severity::Low).confidence(0.4).evidence(Evidence::text(
             match self.rows.len() {
-                1 => "it happened once: that says little about the steps to come",
-                _ => "they share no clear cause: perhaps the machine was busy",
+                1 => "It happened once, which says little about later steps",
+                _ => "They share no clear cause; the machine may have been busy",
             },
-        ))
+        ).rows("step_outlier", self.rows.clone()))
     }
 
     fn excess(&self, outliers: &[StepOutlier]) -> String {
@@ -182,9 +192,9 @@ impl SlowSteps {
         all.sort_unstable();
         let middle = Dur(all[all.len() / 2]);
         match self.category {
-            "idle" => format!("{middle} in which nobody worked"),
+            "idle" => format!("{middle} of idle time"),
             "python" => format!("{middle} of Python"),
-            category => format!("{middle} of {category}"),
+            category => format!("{middle} of {}", category.replace('_', " ")),
         }
     }
 

@@ -4,12 +4,14 @@ use analyses::Tables;
 use hashbrown::HashSet;
 use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace};
 
+use crate::edits::is_jax;
 use crate::facts::{Facts, NO_STEPS, Op, facts, percent};
+use crate::gain::PROFILED;
 use crate::launches::launches;
-use crate::{Evidence, Finding, Gain, PROFILED, Rule, Verdict, WORTH_FIXING};
+use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_FIXING};
 
 rule! {
-    /// The batch is so small that what every step costs anyway is most of the step.
+    /// The batch is so small that fixed overhead is most of the step.
     ///
     /// ## Evidence
     /// The batch, as the input pipeline's stages tell it, and the runtime's time of a step against
@@ -26,13 +28,20 @@ rule! {
 }
 
 /// Keras' default, which nobody chose: what is larger was chosen by somebody.
+/// Source: document, the default `batch_size` of Keras' `fit`.
 const SMALL: u64 = 32;
 /// So many examples fit nearly everywhere.
+/// Source: choice, twice Keras' default.
 const COMMON: u64 = 64;
 /// With the batch unknown, more than half of the step must be dispatch.
+/// Source: physical, nothing else can be more.
 const MOSTLY: f64 = 0.5;
 /// As for tiny ops: shorter work is not worth a launch.
+/// Source: document, Holistic Trace Analysis: launching takes 5 to 20 µs.
 const SHORT: Dur = Dur(20_000_000);
+/// An op that runs this often in a step is in a loop: no model has so many layers of one name.
+/// Source: physical, names of ops are unique in a graph.
+const MANY_TIMES: i64 = 8;
 
 impl Rule for SmallBatch {
     fn check(&self, tables: &Tables) -> Verdict {
@@ -50,10 +59,14 @@ impl Rule for SmallBatch {
             Some((batch, _)) => batch <= SMALL && facts.share_of(fixed) >= WORTH_FIXING,
             // On a CPU, dispatch that is most of the step says as much as a batch that is told.
             None if !facts.on_device && facts.share_of(fixed) >= MOSTLY => true,
-            None if short => return Verdict::unknown("the profile does not tell the batch size"),
+            None if short => return Verdict::unknown("this profile does not show the batch size"),
             None => false,
         };
         if !worth || !short {
+            return Verdict::Clear;
+        }
+        // A loop of many small ops inside the step is slow whatever the batch.
+        if !facts.on_device && loops_inside(tables, facts.n_steps) {
             return Verdict::Clear;
         }
         let grown = Growth::of(tables, &facts, told.map(|it| it.0));
@@ -61,29 +74,60 @@ impl Rule for SmallBatch {
         let share = percent(facts.share_of(fixed));
         let (title, size, evidence) = match told {
             Some((batch, event)) => (
-                format!("a batch of {batch} is too small: {fixed} of a step, {share}, is what every step costs"),
+                format!("A batch of {batch} is too small: {share} of each step ({fixed}) is fixed overhead"),
                 format!("ds = ds.batch({})", batch * times),
-                Evidence::text(format!("the input pipeline makes batches of {batch}")).events(vec![event]),
+                Evidence::text(format!("The input pipeline makes batches of {batch}")).events(vec![event]),
             ),
             None => (
-                format!("a step has too little to do: {fixed} of it, {share}, is what every step costs"),
+                format!("The batch is too small: {share} of each step ({fixed}) is fixed overhead"),
                 format!("batch_size = batch_size * {times}"),
-                Evidence::text(format!("it computes for {}", facts.of("compute"))).rows("step_time", Vec::new()),
+                Evidence::text(format!("The ops of a step compute for {}", facts.of("compute")))
+                    .rows("step_time", Facts::rows(tables)),
             ),
         };
         let cost = Dur(fixed.0 - fixed.0 / times as i64);
-        Finding::new(title, cost, facts.step)
+        let finding = Finding::new(title, cost, facts.step)
             .confidence(if told.is_some() { 0.7 } else { 0.5 })
-            .gain(Some(grown.gain))
             .evidence(evidence)
-            .edit(format!("make the batch larger, {times} times say: the gain is for an example"), size)
-            .edit("or run several steps in one call", "model.compile(..., steps_per_execution=10)")
-            .symptom_of(&["eager-ops", "tiny-ops", "retracing", "recompilation", "sync-stall"])
-            .found()
+            .fix(
+                Fix::new(
+                    Change::LargerBatch,
+                    format!("Try a {times}× larger batch (the gain is per example)"),
+                )
+                .edit(size)
+                .gives(Some(grown.gain)),
+            );
+        let several = "it depends on how much of the overhead is paid per call";
+        match is_jax(tables) {
+            true => finding,
+            false => finding.fix(
+                Fix::new(Change::StepsPerCall, "Or run several steps in one call")
+                    .edit("model.compile(..., steps_per_execution=10)")
+                    .untold(several),
+            ),
+        }
+        .symptom_of(&["eager-ops", "tiny-ops", "retracing", "recompilation", "sync-stall"])
+        .found()
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is fixed overhead that a larger batch would share")
     }
 }
 
-/// A larger batch, and what it wins for an example.
+/// Whether most op runs belong to ops that run many times in each step.
+fn loops_inside(tables: &Tables, n_steps: usize) -> bool {
+    let (mut inside, mut all) = (0, 0);
+    for op in Op::all(tables) {
+        all += op.count;
+        if op.count >= MANY_TIMES * n_steps as i64 {
+            inside += op.count;
+        }
+    }
+    inside * 2 > all
+}
+
+/// A larger batch, and what it gives per example.
 struct Growth {
     times: u64,
     gain: Gain,
@@ -173,9 +217,9 @@ mod tests {
     #[test]
     fn few_examples_and_short_kernels_are_too_few() {
         let found = finding(&SmallBatch, &picture("batch_size=4"));
-        assert!(found.title.starts_with("a batch of 4 is too small"), "{}", found.title);
+        assert!(found.title.starts_with("A batch of 4 is too small"), "{}", found.title);
         let shape = finding(&SmallBatch, &picture("shapes=[8,3]"));
-        assert!(shape.title.starts_with("a batch of 8 is too small"), "{}", shape.title);
+        assert!(shape.title.starts_with("A batch of 8 is too small"), "{}", shape.title);
     }
 
     #[test]
@@ -207,12 +251,12 @@ mod tests {
             host/tf_Compute: MatMul:MatMul 40..60, MatMul:MatMul 140..160, MatMul:MatMul 240..260
             ",
         );
-        assert!(found.title.starts_with("a step has too little to do: 80"), "{}", found.title);
+        assert!(found.title.starts_with("The batch is too small: 80%"), "{}", found.title);
     }
 
     #[test]
     fn where_nothing_tells_the_batch_it_cannot_know() {
         let why = missing(&SmallBatch, &picture("parallelism=2"));
-        assert_eq!(why, "the profile does not tell the batch size");
+        assert_eq!(why, "this profile does not show the batch size");
     }
 }

@@ -4,10 +4,10 @@ use analyses::Tables;
 use analyses::input_stage::pipeline::Pipeline;
 use analyses::step_spread::StepSpread;
 
-use crate::edits::saved_in_background;
+use crate::edits::saved_seldom;
 use crate::facts::NO_STEPS;
 use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
-use crate::{Finding, Rule, Verdict, WORTH_SAYING, facts};
+use crate::{Change, Finding, Fix, Rule, Verdict, WORTH_SAYING, facts};
 
 rule! {
     /// Some steps take much longer than the others.
@@ -54,29 +54,36 @@ impl Rule for StepOutliers {
             facts.step,
         );
         let finding = slow.describe(tables, finding).symptom_of(slow.causes());
-        if let Some(function) = &slow.extra_call {
-            let text = format!("call {function} less often, or on less data");
-            return finding.fix(text).found();
-        }
-        match slow.category {
-            "output" => finding.edit(
-                "save less often, or in the background",
-                saved_in_background(tables),
+        let fix = match slow.category {
+            _ if let Some(function) = &slow.extra_call => {
+                Fix::new(Change::EveryNSteps, format!("Call {function} less often, or on less data"))
+            }
+            "output" => Fix::new(Change::EveryNSteps, "Save less often").edit(saved_seldom(tables)),
+            "compile" => Fix::new(
+                Change::PadShapes,
+                "Keep shapes and Python arguments the same in every step",
             ),
-            "compile" => finding.fix("keep shapes and Python arguments the same from step to step"),
-            "input" if tables.model::<Pipeline>().fetches_ahead() => finding.fix(
-                "where a buffer is filled anew at every epoch, repeat before shuffling, or shuffle \
-                 fewer; else make the slow elements cheaper",
+            "input" if tables.model::<Pipeline>().fetches_ahead() => Fix::new(
+                Change::CheaperInput,
+                "If a buffer fills at the start of every epoch, call repeat() before shuffle(), or use a \
+                 smaller shuffle buffer; else make the slow elements cheaper",
             ),
-            "input" => finding.edit(
-                "let the pipeline run ahead, so that a slow element is hidden",
-                "ds = ds.prefetch(tf.data.AUTOTUNE)",
+            "input" => Fix::new(Change::Prefetch, "Prefetch, so that a slow element is hidden")
+                .edit("ds = ds.prefetch(tf.data.AUTOTUNE)"),
+            "python" => Fix::new(
+                Change::EveryNSteps,
+                "Do logging, evaluation and callbacks less often, or in a thread",
             ),
-            "python" => finding.fix("do logging, evaluation and callbacks less often, or in a thread"),
-            "compute" => finding.fix("bucket batches by size, so that each has about as much to do"),
-            _ => finding.fix("look at one slow step beside an ordinary one"),
-        }
-        .found()
+            "compute" => {
+                Fix::new(Change::PadShapes, "Bucket batches by size, so that each has about the same work")
+            }
+            _ => Fix::new(Change::Capture, "Compare a slow step with an ordinary one in the timeline"),
+        };
+        finding.fix(fix.gives(slow.gain())).found()
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("comes from a few slow steps")
     }
 }
 
@@ -107,9 +114,9 @@ mod tests {
     fn saving_every_third_step_is_found() {
         let picture = steps(12, |it| it % 3 == 0, "SaveV2:SaveV2");
         let found = finding(&StepOutliers, &picture);
-        assert_eq!(found.title, "every 3rd step takes 8.5× as long as the others, spent in SaveV2");
+        assert_eq!(found.title, "Every 3rd step takes 8.5× as long as the others; the extra time is spent in SaveV2");
         assert_eq!(found.severity, Severity::High);
-        assert_eq!(found.cost.0, 100_000_000);
+        assert_eq!(found.cost.0, 95_000_000);
         assert_eq!(found.symptom_of, ["checkpoint-stall"]);
         assert_eq!(verdict(&LatencyTail, &picture), Verdict::Clear, "one of the two");
     }
@@ -117,7 +124,7 @@ mod tests {
     #[test]
     fn a_pause_of_python_hangs_below_its_cause() {
         let found = finding(&StepOutliers, &steps(20, |it| it % 5 == 4, ""));
-        assert!(found.title.ends_with("spent in Python outside the framework"), "{}", found.title);
+        assert!(found.title.ends_with("the extra time is Python outside the framework"), "{}", found.title);
         assert_eq!(found.symptom_of, ["python-overhead"]);
     }
 
@@ -136,8 +143,8 @@ mod tests {
             }
         }
         let found = finding(&StepOutliers, &(picture + &compute));
-        assert!(found.title.starts_with("every 20th step takes 5.5× as long as the others, spent in calls of evaluate"), "{}", found.title);
-        assert_eq!(found.fix[0].text, "call evaluate less often, or on less data");
+        assert!(found.title.starts_with("Every 20th step takes 5.5× as long as the others because it calls evaluate"), "{}", found.title);
+        assert_eq!(found.fix[0].text, "Call evaluate less often, or on less data");
     }
 
     #[test]
@@ -153,8 +160,8 @@ mod tests {
 
     #[test]
     fn with_few_steps_it_cannot_know() {
-        assert_eq!(missing(&StepOutliers, "gpu0/s: k 0..1"), "no steps could be told apart");
+        assert_eq!(missing(&StepOutliers, "gpu0/s: k 0..1"), "no steps could be identified");
         let picture = steps(4, |_| false, "");
-        assert_eq!(missing(&StepOutliers, &picture), "fewer than five steps that count");
+        assert_eq!(missing(&StepOutliers, &picture), "fewer than five steady steps");
     }
 }

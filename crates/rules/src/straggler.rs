@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use trace::{Dur, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use crate::facts::{Facts, NO_STEPS, facts, percent};
-use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
     /// One device comes late to the collectives, and the others wait for it.
@@ -45,6 +45,10 @@ impl Rule for Straggler {
             Ok(Some(late)) => late.finding(tables, &facts),
         }
     }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent waiting for a late device")
+    }
 }
 
 /// Who comes late.
@@ -60,7 +64,7 @@ pub struct Late {
 }
 
 /// Why nobody can be late.
-const ALONE: &str = "no collectives on two devices or more";
+const ALONE: &str = "this profile shows no collectives on two or more devices";
 
 /// `None` where nobody stands out by enough.
 pub fn late(tables: &Tables, facts: &Facts) -> Result<Option<Late>, &'static str> {
@@ -166,32 +170,40 @@ fn collectives(trace: &Trace, device: TrackId, window: (i64, i64)) -> Vec<(StrId
 impl Late {
     fn finding(&self, tables: &Tables, facts: &Facts) -> Verdict {
         let Late { host, device, time, .. } = self;
-        let share = percent(facts.share_of(*time));
         let mut finding = Finding::new(
-            format!("{device} of {host} is late: the others wait {time} a step for it, {share}"),
+            format!("{device} of {host} is late: the others wait {} for it", facts.per_step(*time)),
             *time,
             facts.step,
-        )
-        .gain(Some(Gain::of_times(facts.step.0, facts.step.0 - time.0)))
-        .evidence(Evidence::text(format!(
-            "it came last to {} of the collectives of {} devices",
-            percent(self.last_in),
-            self.n_devices
-        )));
+        );
+        let gain = Some(Gain::of_times(facts.step.0, facts.step.0 - time.0));
+        let rows = tables.get::<StepTime>();
+        let own = |it: &usize| rows[*it].counts && rows[*it].host == *host && rows[*it].device == *device;
+        let own: Vec<usize> = (0..rows.len()).filter(own).take(20).collect();
+        let last = match self.last_in {
+            it if it >= 1.0 => "It was the last to arrive at every collective".to_owned(),
+            it => format!("It was the last to arrive at {} of the collectives", percent(it)),
+        };
+        finding = finding.evidence(
+            Evidence::text(format!("{last} of {} devices", self.n_devices)).rows("step_time", own.clone()),
+        );
         if let Some((category, longer)) = self.spends_longer(tables) {
             finding = finding.evidence(
-                Evidence::text(format!("it spends {longer} a step longer on {category}"))
-                    .rows("step_time", Vec::new()),
+                Evidence::text(format!("It spends {longer} more per step on {category}"))
+                    .rows("step_time", own),
             );
-            finding = match category {
-                "input" => finding.fix(format!("give {host} the same input pipeline as the others")),
-                "compute" => finding.fix(format!(
-                    "give {device} the same share of the work, and look at its clocks"
-                )),
-                _ => finding.fix(format!("look at what {host} does beside the training")),
+            let text = match category {
+                "input" => format!("Give {host} the same input pipeline as the others"),
+                "compute" => format!("Give {device} the same share of the work, and check its clocks"),
+                _ => format!("Check what else runs on {host}"),
             };
+            finding = finding.fix(Fix::new(Change::BalanceWork, text).gives(gain));
         }
-        finding.fix("make every device's share equal: examples, lengths, files").found()
+        finding
+            .fix(
+                Fix::new(Change::BalanceWork, "Make every device's share equal: examples, lengths, files")
+                    .gives(gain),
+            )
+            .found()
     }
 
     /// The category in which it spends more time than the others, and how much.
@@ -241,7 +253,7 @@ mod tests {
         );
         assert!(found.title.starts_with("gpu1 of drawn is late"), "{}", found.title);
         assert_eq!(found.severity, Severity::Medium);
-        assert_eq!(found.evidence[1].text, "it spends 22.50 µs a step longer on compute");
+        assert_eq!(found.evidence[1].text, "It spends 22.5 µs more per step on compute");
     }
 
     #[test]
@@ -258,6 +270,6 @@ mod tests {
     #[test]
     fn a_single_device_has_nobody_to_wait_for() {
         let picture = [HOST, &device("gpu0", 0)].join("\n");
-        assert_eq!(missing(&Straggler, &picture), "no collectives on two devices or more");
+        assert_eq!(missing(&Straggler, &picture), "this profile shows no collectives on two or more devices");
     }
 }

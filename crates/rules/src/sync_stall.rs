@@ -5,9 +5,9 @@ use analyses::replay::Replay;
 use analyses::what_if::WhatIf;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts};
 use crate::launches::launches;
-use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
     /// The host waits for the device in every step, and the device then waits for the host.
@@ -42,7 +42,7 @@ impl Rule for SyncStall {
             return Verdict::unknown(NO_STEPS);
         };
         if found.waits == 0.0 && !facts.on_device {
-            return Verdict::unknown("no waits for a device in this profile");
+            return Verdict::unknown("this profile shows no waits for a device");
         }
         // Where the host is slower than the device, it has nothing to run ahead with.
         let rows = tables.get::<WhatIf>();
@@ -60,30 +60,47 @@ impl Rule for SyncStall {
         // Replaying hides all that the host does; input, compiling and saving may need the wait.
         let hidden = (facts.step.0 - found.hideable.0).max(1);
         let gain = new_ps.map(|it| Gain::of_times(facts.step.0, it.max(hidden)));
+        let n_waits = found.waits * found.n_steps as f64;
         Finding::new(
             format!(
-                "the host waits for the device {}, and the device then idles {cost}, {}",
+                "The host waits for the device {}; the device is then idle for {}",
                 how_often(found.waits),
-                percent(facts.share_of(cost))
+                facts.per_step(cost)
             ),
             cost,
             facts.step,
         )
-        .gain(gain)
         .evidence(
-            Evidence::text(format!("{name}: {:.1} a step, in {} steps", found.waits, found.n_steps))
+            Evidence::text(format!("{name}: {n_waits:.0} waits in {} steps", found.n_steps))
                 .events(found.wait_events),
         )
-        .fix("look at the loss and at metrics every N steps: `.numpy()`, `float()` and `print` wait")
-        .fix("keep metrics on the device, and fetch them at the end of the epoch")
+        .fix(
+            Fix::new(
+                Change::EveryNSteps,
+                "Read the loss and metrics every N steps: `.numpy()`, `float()` and `print` wait",
+            )
+            .gives(gain),
+        )
+        .fix(
+            Fix::new(
+                Change::FewerCopies,
+                "Keep metrics on the device, and fetch them at the end of the epoch",
+            )
+            .gives(gain),
+        )
         .found()
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is lost because the host waits for the device")
     }
 }
 
 fn how_often(waits: f64) -> String {
     match waits.round() {
-        n if n > 1.0 => format!("{n} times a step"),
-        _ => "in every step".to_owned(),
+        n if n > 1.0 => format!("{n} times per step"),
+        _ if waits < 0.75 => "in about half of the steps".to_owned(),
+        _ => "once per step".to_owned(),
     }
 }
 
@@ -108,8 +125,8 @@ mod tests {
         // Of 100 the host needs 80 itself: running ahead wins the 20 it waited.
         assert_eq!(found.severity, Severity::Medium);
         assert_eq!(found.cost.0, 20_000_000);
-        assert!(found.title.contains("waits for the device in every step"), "{}", found.title);
-        assert!(found.evidence[0].text.starts_with("cuStreamSynchronize: 1.0 a step"));
+        assert!(found.title.contains("waits for the device once per step"), "{}", found.title);
+        assert!(found.evidence[0].text.starts_with("cuStreamSynchronize: "));
     }
 
     #[test]
@@ -125,6 +142,6 @@ mod tests {
     #[test]
     fn without_device_or_waits_it_cannot_know() {
         let picture = "host/python: train#1 0..100, train#2 100..200, train#3 200..300";
-        assert_eq!(missing(&SyncStall, picture), "no waits for a device in this profile");
+        assert_eq!(missing(&SyncStall, picture), "this profile shows no waits for a device");
     }
 }

@@ -17,10 +17,18 @@ pub fn verdict(rule: &dyn Rule, picture: &str) -> Verdict {
 }
 
 /// The finding of a rule that must fire.
-#[expect(clippy::panic, reason = "for tests")]
 pub fn finding(rule: &dyn Rule, picture: &str) -> Finding {
-    match verdict(rule, picture) {
-        Verdict::Found(it) => *it,
+    settled(rule, &Tables::new(Arc::new(draw(picture))))
+}
+
+/// A finding as the report shows it.
+#[expect(clippy::panic, reason = "for tests")]
+fn settled(rule: &dyn Rule, tables: &Tables) -> Finding {
+    match rule.check(tables) {
+        Verdict::Found(mut it) => {
+            it.settle(tables);
+            *it
+        }
         other => panic!("{} says {other:?}", rule.name()),
     }
 }
@@ -114,18 +122,14 @@ impl Beside {
     }
 
     /// The finding of a rule that must fire.
-    #[expect(clippy::panic, reason = "for tests")]
     pub fn finding(&self, rule: &dyn Rule) -> Finding {
-        match self.verdict(rule) {
-            Verdict::Found(it) => *it,
-            other => panic!("{} says {other:?}", rule.name()),
-        }
+        settled(rule, &self.tables())
     }
 }
 
-/// The finding on a drawing beside which stacks were sampled, 300 times at equal distances: of one thread after the other, each given from its outermost frame (file, function, line) on.
+/// The finding on a drawing with stacks sampled 300 times at equal distances: of one thread after
+/// the other, each given from its outermost frame (file, function, line) on.
 /// Thread 1 drives.
-#[expect(clippy::panic, reason = "for tests")]
 pub fn with_stacks(
     rule: &dyn Rule,
     picture: &str,
@@ -151,8 +155,5 @@ pub fn with_stacks(
     }
     process.stacks.samples.sort_unstable();
     trace.processes.push(process);
-    match rule.check(&Tables::new(Arc::new(trace))) {
-        Verdict::Found(it) => *it,
-        other => panic!("{} says {other:?}", rule.name()),
-    }
+    settled(rule, &Tables::new(Arc::new(trace)))
 }

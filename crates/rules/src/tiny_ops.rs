@@ -6,9 +6,9 @@ use analyses::step::Step;
 use trace::{Dur, OpKind};
 
 use crate::edits::{compiled_whole, in_framework};
-use crate::facts::{Facts, NO_STEPS, facts, percent};
+use crate::facts::{Facts, NO_STEPS, facts, thousands};
 use crate::launches::launches;
-use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
     /// Ops are so small that starting them takes longer than they do.
@@ -42,6 +42,10 @@ impl Rule for TinyOps {
         };
         if facts.on_device { on_device(tables, &facts) } else { on_host(tables, &facts) }
     }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is the overhead of starting many small ops")
+    }
 }
 
 fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
@@ -59,21 +63,27 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
         "model.compile(..., steps_per_execution=10)",
         "state, losses = jax.lax.scan(train_step, state, batches)",
     );
+    let gain = gain(tables, facts);
+    let kernels = thousands(n);
     Finding::new(
         format!(
-            "{n} kernels a step of typically {typical} are too short to launch: gaps between them hold {cost}, {}",
-            percent(facts.share_of(cost))
+            "{kernels} kernels per step run for about {typical} each, less than it takes to launch one: \
+             the gaps between them take {}",
+            facts.per_step(cost)
         ),
         cost,
         facts.step,
     )
-    .gain(gain(tables, facts))
     .evidence(
-        Evidence::text(format!("{n} kernels a step in {} steps", found.n_steps))
+        Evidence::text(format!("{kernels} kernels per step, in {} steps", found.n_steps))
             .rows("kernel_time", vec![0]),
     )
-    .edit("fuse small ops", compiled_whole(tables))
-    .edit("run several steps in one call", several_steps)
+    .fix(Fix::new(Change::Fuse, "Fuse small ops").edit(compiled_whole(tables)).gives(gain))
+    .fix(
+        Fix::new(Change::StepsPerCall, "Run several steps in one call")
+            .edit(several_steps)
+            .untold("the gaps inside a step stay"),
+    )
     .symptom_of(&["eager-ops"])
     .found()
 }
@@ -88,7 +98,7 @@ fn gain(tables: &Tables, facts: &Facts) -> Option<Gain> {
     let (step, compute) = (facts.step.0 as f64, facts.of("compute").0 as f64);
     let least = (step / gain.speedup - OWN * compute).max(step / gain.high / 10.0);
     if facts.on_device {
-        return Some(Gain { high: gain.high.max(step / least.max(1.0)), ..gain });
+        return Some(gain);
     }
     let likely = (step - facts.of("runtime").0 as f64 - LIKELY_OWN * compute).max(least);
     Some(Gain {
@@ -123,21 +133,29 @@ fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
     if per_step < MANY_OPS || mean > TINY || !dominates || small {
         return Verdict::Clear;
     }
+    let gain = gain(tables, facts);
     Finding::new(
         format!(
-            "{per_step} ops a step of {mean} each take longer to dispatch than to run: {cost}, {}",
-            percent(facts.share_of(cost))
+            "{} ops per step run for {mean} each and take longer to dispatch than to run: {}",
+            thousands(usize::try_from(per_step).unwrap_or(0)),
+            facts.per_step(cost)
         ),
         cost,
         facts.step,
     )
-    .gain(gain(tables, facts))
     .evidence(
-        Evidence::text(format!("ops compute {} of a step", facts.of("compute")))
-            .rows("op_time", Vec::new()),
+        Evidence::text(format!("All ops together compute for {}", facts.per_step(facts.of("compute"))))
+            .rows("op_time", (0..rows.len()).filter(|&it| is_op(&&rows[it])).take(20).collect()),
     )
-    .edit("compile the step into fewer, larger ops", compiled_whole(tables))
-    .fix("replace loops over examples or time steps by ops over the whole batch")
+    .fix(
+        Fix::new(Change::Fuse, "Compile the step into fewer, larger ops")
+            .edit(compiled_whole(tables))
+            .gives(gain),
+    )
+    .fix(
+        Fix::new(Change::CheaperOp, "Replace loops over examples or time steps with ops on the whole batch")
+            .gives(gain),
+    )
     .symptom_of(&["eager-ops"])
     .found()
 }
@@ -169,7 +187,7 @@ mod tests {
     fn kernels_shorter_than_their_gaps_are_too_short() {
         let found = finding(&TinyOps, &swarm(300, 5));
         assert_eq!(found.severity, Severity::High);
-        assert!(found.title.starts_with("300 kernels a step of typically 5.000 µs"));
+        assert!(found.title.starts_with("300 kernels per step run for about 5 µs each"));
         let gain = found.gain.unwrap();
         assert!(gain.speedup > 2.5 && gain.speedup < 4.0, "{gain:?}");
     }
@@ -198,7 +216,7 @@ mod tests {
             ops.collect::<Vec<_>>().join(", ")
         );
         let found = finding(&TinyOps, &picture);
-        assert!(found.title.starts_with("1200 ops a step of 1.000 µs each"), "{}", found.title);
+        assert!(found.title.starts_with("1,200 ops per step run for 1 µs each"), "{}", found.title);
     }
 
     #[test]

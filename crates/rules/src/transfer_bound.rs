@@ -4,9 +4,9 @@ use analyses::Tables;
 use analyses::copy::Copy;
 
 use crate::edits::in_framework;
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{NO_STEPS, facts};
 use crate::gpu::NO_DEVICE;
-use crate::{Evidence, Finding, Gain, Rule, Verdict, WORTH_SAYING};
+use crate::{Change, Evidence, Finding, Fix, Prediction, Rule, Verdict, WORTH_SAYING};
 
 rule! {
     /// The device waits for copies from or to the host.
@@ -43,14 +43,11 @@ impl Rule for TransferBound {
         }
         let side = if to >= from { "to the device" } else { "from the device" };
         let mut finding = Finding::new(
-            format!(
-                "copies {side} hold {cost} of a step, {}, with nothing under them",
-                percent(share)
-            ),
+            format!("Copies {side} that overlap with nothing take {}", facts.per_step(cost)),
             cost,
             facts.step,
-        )
-        .gain(Gain::of_change(tables, "without transfers"));
+        );
+        let gain = Prediction::of(tables, "without transfers");
         let copies = tables.get::<Copy>();
         let mut pageable = false;
         for (row, copy) in copies.iter().enumerate() {
@@ -62,30 +59,48 @@ impl Rule for TransferBound {
             finding = finding.evidence(Evidence::text(said(copy)).rows("copy", vec![row]));
         }
         if to >= from {
-            finding = finding.edit(
-                "copy the next batch while this one computes",
-                in_framework(
-                    tables,
-                    "ds = ds.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
-                    "following = jax.device_put(next(batches))  # before this step's result is read",
-                ),
+            finding = finding.fix(
+                Fix::new(Change::DevicePrefetch, "Copy the next batch while this one computes")
+                    .edit(in_framework(
+                        tables,
+                        "ds = ds.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
+                        "following = jax.device_put(next(batches))  # before this step's result is read",
+                    ))
+                    .gives(gain),
             );
         } else {
-            finding = finding
-                .fix("fetch results every N steps, and only the scalars that are looked at");
+            finding = finding.fix(
+                Fix::new(Change::EveryNSteps, "Fetch results every N steps, and only the scalars you look at")
+                    .gives(gain),
+            );
         }
         if pageable {
             finding = finding.fix(
-                "copy from pinned memory: pageable memory is staged first and blocks the caller",
+                Fix::new(
+                    Change::DevicePrefetch,
+                    "Copy from pinned memory: pageable memory is staged first and blocks the caller",
+                )
+                .untold("it depends on the bus of the machine"),
             );
         }
-        finding.fix("keep on the device what is used again, and copy smaller types").found()
+        finding
+            .fix(
+                Fix::new(Change::FewerCopies, "Keep on the device what is used again, and copy smaller types")
+                    .untold("it depends on what can stay there"),
+            )
+            .found()
+    }
+
+    fn in_headline(&self) -> Option<&'static str> {
+        Some("is spent copying to and from the device")
     }
 }
 
 fn said(copy: &Copy) -> String {
     let (count, direction) = (copy.count, copy.direction);
-    let mut text = format!("{count} copies {direction}");
+    let side = if direction == "h2d" { "to the device" } else { "from the device" };
+    let copies = if count == 1 { "copy" } else { "copies" };
+    let mut text = format!("{count} {copies} {side}");
     if let Some(memory) = &copy.memory {
         text += &format!(", {memory}");
     }
@@ -110,9 +125,9 @@ mod tests {
             gpu0/s: MemcpyH2D{bytes=4000000} 10..50, k 50..90, MemcpyH2D 110..150, k 150..190
             ",
         );
-        assert_eq!(found.severity, Severity::High);
-        assert!(found.title.starts_with("copies to the device hold"), "{}", found.title);
-        assert!(found.evidence[0].text.contains("2 copies h2d"), "{:?}", found.evidence);
+        assert_eq!(found.severity, Severity::Medium);
+        assert!(found.title.starts_with("Copies to the device"), "{}", found.title);
+        assert!(found.evidence[0].text.contains("2 copies to the device"), "{:?}", found.evidence);
     }
 
     #[test]
@@ -128,6 +143,6 @@ mod tests {
     #[test]
     fn without_device_it_cannot_know() {
         let picture = "host/python: train#1 0..100, train#2 100..200, train#3 200..300";
-        assert_eq!(missing(&TransferBound, picture), "no accelerator in this profile");
+        assert_eq!(missing(&TransferBound, picture), "this profile shows no accelerator");
     }
 }

@@ -28,8 +28,7 @@ impl Rule for UncoalescedAccess {
             return Verdict::unknown(NO_KERNELS);
         }
         Verdict::unknown(
-            "needs the counters of an Nsight Compute report: `ncu --set full --launch-count 20 -o \
-             REPORT CMD`",
+            "it needs hardware counters: a report of `ncu --set full --launch-count 20 -o REPORT CMD`",
         )
     }
 }
@@ -42,12 +41,12 @@ mod tests {
     #[test]
     fn kernels_without_counters_cannot_tell() {
         let why = missing(&UncoalescedAccess, "gpu0/s: k 0..10");
-        assert!(why.starts_with("needs the counters of an Nsight Compute report"), "{why}");
+        assert!(why.starts_with("it needs hardware counters"), "{why}");
     }
 
     #[test]
     fn without_kernels_there_is_nothing_to_ask() {
         let why = missing(&UncoalescedAccess, "host/python: train#1 0..100");
-        assert_eq!(why, "no GPU kernels in this profile");
+        assert_eq!(why, "this profile shows no GPU kernels");
     }
 }

@@ -24,7 +24,7 @@ use crate::Session;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     pub run: RunFacts,
-    /// `None` where no steps could be told apart.
+    /// `None` where no steps could be identified.
     pub steps: Option<StepFacts>,
     /// In the order of the contract; empty without steps.
     pub breakdown: Vec<Share>,
@@ -127,7 +127,7 @@ impl Session {
                 events: trace.events.len(),
                 scalars: trace.scalars.len(),
             },
-            steps: step_facts(&self.tables().get::<Step>()),
+            steps: self.step_facts(),
             main_culprit: main.and_then(|it| self.culprit(it)),
             top_ops: self.top_ops(),
             breakdown,
@@ -136,6 +136,13 @@ impl Session {
             beside: Beside::of(self.tables()),
             notes: trace.notes.clone(),
         }
+    }
+
+    fn step_facts(&self) -> Option<StepFacts> {
+        let steps = step_facts(&self.tables().get::<Step>())?;
+        // The mean that categories add to, and that every gain counts from.
+        let mean = rules::facts(self.tables()).map_or(steps.mean, |it| it.step);
+        Some(StepFacts { mean, ..steps })
     }
 
     fn breakdown(&self) -> Vec<Share> {
@@ -275,11 +282,11 @@ impl Session {
         let has = |kind| trace.tracks_of(kind).any(|it| !trace.tracks[it.row()].events.is_empty());
         let mut unknown = Vec::new();
         if !has(TrackKind::Stream) {
-            let why = "no accelerator in this profile";
+            let why = "this profile shows no accelerator";
             unknown.extend([("transfer_in", why), ("transfer_out", why)]);
         }
         if !has(TrackKind::Thread) {
-            let why = "no host events in this profile";
+            let why = "this profile has no host events";
             let of_host = ["input", "compile", "python", "runtime", "output"];
             unknown.extend(of_host.map(|it| (it, why)));
         }

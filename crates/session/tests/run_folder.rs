@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use analyses::hardware::Hardware;
 use analyses::run_info::window;
 use session::Session;
-use session::report::words::verdict;
+use session::report::words::headline;
 
 /// A real profile in a run folder, with samples from long before to long after it.
 fn run_folder(folder: &Path) -> (PathBuf, Session) {
@@ -102,7 +102,7 @@ fn without_a_profile_that_can_be_read_what_is_there_is_told() {
     assert_eq!(report.steps, None, "of a profile there are none");
     let steps = report.beside.steps.as_ref().unwrap();
     assert_eq!((steps.count, steps.processes, steps.name.as_deref()), (10, 2, Some("SGD")));
-    assert_eq!(steps.median.to_string(), "10.00 ms", "without those that were profiled");
+    assert_eq!(steps.median.to_string(), "10 ms", "without those that were profiled");
     let lines: Vec<_> = report
         .beside
         .lines
@@ -116,7 +116,7 @@ fn without_a_profile_that_can_be_read_what_is_there_is_told() {
     let kept = "torch/7.pt.trace.json: PyTorch's profile is kept, and cannot be read yet; Perfetto shows it";
     assert_eq!(notes, [("unreadable-file", kept)]);
     assert_eq!(
-        verdict(&report),
+        headline(&report),
         "10.00 ms a step, by the run's own clock; where it goes cannot be told without a profile."
     );
 }

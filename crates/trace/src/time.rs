@@ -50,23 +50,27 @@ impl std::iter::Sum for Dur {
     }
 }
 
-/// Four significant digits and the unit that suits the size: `7.612 ms`.
+/// Three significant digits and the unit that suits the size: `7.61 ms`, `74 µs`.
 impl fmt::Display for Dur {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(&str, f64); 5] =
             [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1.0)];
         let ps = self.0 as f64;
-        // 999.96 ms would print as "1000 ms": the next unit starts where rounding reaches it.
+        // 999.6 ms would print as "1000 ms": the next unit starts where rounding reaches it.
         let (unit, scale) =
-            UNITS.into_iter().find(|&(_, scale)| ps.abs() >= scale * 0.999_95).unwrap_or(UNITS[4]);
+            UNITS.into_iter().find(|&(_, scale)| ps.abs() >= scale * 0.9995).unwrap_or(UNITS[4]);
         let value = ps / scale;
         let decimals = match value.abs() {
-            it if it >= 1000.0 || unit == "ps" => 0,
-            it if it >= 99.995 => 1,
-            it if it >= 9.9995 => 2,
-            _ => 3,
+            it if it >= 99.95 || unit == "ps" => 0,
+            it if it >= 9.995 => 1,
+            _ => 2,
         };
-        out.pad(&format!("{value:.decimals$} {unit}"))
+        let digits = format!("{value:.decimals$}");
+        let digits = match decimals {
+            0 => &digits,
+            _ => digits.trim_end_matches('0').trim_end_matches('.'),
+        };
+        out.pad(&format!("{digits} {unit}"))
     }
 }
 
@@ -75,14 +79,14 @@ mod tests {
     use super::Dur;
 
     #[test]
-    fn durations_print_with_four_digits_and_their_own_unit() {
+    fn durations_print_with_three_digits_and_their_own_unit() {
         let print = |ps: i64| Dur(ps).to_string();
         assert_eq!(print(0), "0 ps");
         assert_eq!(print(999), "999 ps");
-        assert_eq!(print(7_612_345_678), "7.612 ms");
-        assert_eq!(print(495_500_000_000), "495.5 ms");
-        assert_eq!(print(999_960_000_000), "1.000 s");
-        assert_eq!(print(12_345_678_000_000), "12.35 s");
-        assert_eq!(print(-2_500_000), "-2.500 µs");
+        assert_eq!(print(7_612_345_678), "7.61 ms");
+        assert_eq!(print(495_500_000_000), "496 ms");
+        assert_eq!(print(999_960_000_000), "1 s");
+        assert_eq!(print(12_345_678_000_000), "12.3 s");
+        assert_eq!(print(-2_500_000), "-2.5 µs");
     }
 }

@@ -70,17 +70,30 @@ export interface Evidence {
   events: number[];
 }
 
+export interface Fix {
+  change: string;
+  text: string;
+  edit: string | null;
+  where: { file: string; line: number } | null;
+  gain: string | null;
+  then_limited_by: string | null;
+  why: string | null;
+}
+
 export interface Finding {
   rule: string;
   severity: "low" | "medium" | "high";
   title: string;
+  takes_ms_per_step: number;
   cost_ms_per_step: number;
+  /** The figures in words, as the terminal prints them. */
+  gain: string;
   speedup_if_fixed: number | null;
   speedup_low: number | null;
   speedup_high: number | null;
   confidence: number;
   evidence: Evidence[];
-  fix: { text: string; edit: string | null }[];
+  fix: Fix[];
   symptoms?: Finding[];
 }
 
@@ -95,7 +108,7 @@ export interface Report {
     window_ms: number;
     events: number;
   };
-  verdict: string;
+  headline: string;
   culprit: { name: string; share: number } | null;
   steps: {
     count: number;

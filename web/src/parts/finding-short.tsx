@@ -3,7 +3,6 @@
 import type { Finding, Report } from "../data/types";
 import { sentence } from "../format";
 import { link } from "../router";
-import { gainInWords } from "./finding";
 import "./finding.css";
 
 export function FindingsAbout({ report, rules }: { report: Report; rules: RegExp }) {
@@ -22,7 +21,7 @@ export function FindingsAbout({ report, rules }: { report: Report; rules: RegExp
             <span class="said">
               {sentence(it.title)} <span class="faint mono">{it.rule}</span>
             </span>
-            <span class="gain">{gainInWords(it)}</span>
+            <span class="gain">{it.gain}</span>
             <a href={link("overview", { open: at + 1 })}>
               What to change<span class="visually-hidden">: {it.title}</span>
             </a>

@@ -1,9 +1,9 @@
-// A finding as a row: the title, what it wins at the right, evidence in one line; more on opening.
+// A finding as a row: the title, what it gives at the right, evidence in one line; more on opening.
 
 import { useEffect, useRef } from "preact/hooks";
 import { useAnswer } from "../data/store";
 import type { Finding } from "../data/types";
-import { gain, ms, percent, sentence } from "../format";
+import { percent, sentence } from "../format";
 import { remember, route } from "../router";
 import { Code } from "./copy";
 import { bestPlace, placeOf, type StepWindow } from "./evidence";
@@ -40,16 +40,6 @@ export function Findings({ findings, stepOf }: FindingsProps) {
   );
 }
 
-/** `−482 ms · 34–41× faster` */
-export function gainInWords(it: Finding): string {
-  const cost = it.cost_ms_per_step > 0 ? ms(it.cost_ms_per_step) : "";
-  if (it.speedup_high !== null && it.speedup_high > 1) {
-    const range = `${gain(it.speedup_low, it.speedup_high)} faster`;
-    return cost ? `−${cost} · ${range}` : range;
-  }
-  return cost ? `${cost} a step` : "";
-}
-
 interface RowProps {
   finding: Finding;
   number: number;
@@ -70,7 +60,7 @@ function Row({ finding, number, open, toggle, stepOf }: RowProps) {
         <button class="title" aria-expanded={open} aria-controls={`${id}-more`} onClick={toggle}>
           {sentence(finding.title)}
         </button>
-        <span class="gain">{gainInWords(finding)}</span>
+        <span class="gain">{finding.gain}</span>
       </div>
       <div class="sub">
         <span class="rule">
@@ -127,17 +117,19 @@ function More({ finding, stepOf }: { finding: Finding; stepOf: StepWindow }) {
           <p>
             <span aria-hidden="true">→ </span>
             {inline(it.edit ? `${it.text}:` : it.text)}
+            {it.gain && <span class="of-edit"> {it.gain}</span>}
+            {!it.gain && it.why && <span class="of-edit"> No gain is predicted: {it.why}.</span>}
           </p>
           {it.edit && <Code text={it.edit} label={it.text} />}
         </div>
       ))}
       {finding.symptoms && finding.symptoms.length > 0 && (
-        <ul class="symptoms" aria-label="It also shows as">
+        <ul class="symptoms" aria-label="Also triggers">
           {finding.symptoms.map((it, at) => {
             const place = bestPlace(it.evidence, stepOf);
             return (
               <li key={at}>
-                It also shows as <RuleLink rule={it.rule} />: {sentence(it.title)}{" "}
+                Also triggers <RuleLink rule={it.rule} />: {sentence(it.title)}{" "}
                 {place && (
                   <a href={place.href} title={`Opens ${place.what}`}>
                     Show me<span class="visually-hidden">: {it.title}</span>

@@ -14,7 +14,6 @@ import { categoryName, ms, percent, plain, sentence, time, UNKNOWN } from "../fo
 import { Code } from "../parts/copy";
 import { DataTable, type DataColumn } from "../parts/data-table";
 import { Empty, Failed } from "../parts/empty";
-import { gainInWords } from "../parts/finding";
 import { StepBar } from "../parts/step-bar";
 import type { Step, StepSpread } from "../parts/steps";
 import { link, remember, route } from "../router";
@@ -123,7 +122,7 @@ function Both({ here, other, list }: { here: RunEntry; other: RunEntry; list: Ru
         {[a, b].map((it) => (
           <div key={it.run.id} class="side">
             <h3>{it.title}</h3>
-            <p>{it.report.verdict}</p>
+            <p>{it.report.headline}</p>
             <StepBar report={it.report} scaleMs={scale} short />
           </div>
         ))}
@@ -311,10 +310,10 @@ function Findings({ a, b }: { a: Side; b: Side }) {
                   >
                     {it.rule}
                   </a>{" "}
-                  {sentence(it.title)} <span class="faint">{gainInWords(it)}</span>
+                  {sentence(it.title)} <span class="faint">{it.gain}</span>
                   {title === "In both" && twin && (
                     <div class="faint">
-                      {b.title}: {sentence(twin.title)} {gainInWords(twin)}
+                      {b.title}: {sentence(twin.title)} {twin.gain}
                     </div>
                   )}
                   {why && <div class="faint">The other run could not be asked: {why}.</div>}

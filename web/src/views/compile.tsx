@@ -172,7 +172,7 @@ function Said({ finding }: { finding: Finding }) {
       <h2>
         {finding.title}
         <span class="gain">
-          {ms(finding.cost_ms_per_step)} a step{faster && ` · ${faster} faster without`}
+          {finding.gain}
         </span>
       </h2>
       <ul>

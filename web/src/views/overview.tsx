@@ -42,7 +42,7 @@ export default function Overview({ run }: ViewProps) {
   if (!report) return <Coming />;
   return (
     <div class="pad overview">
-      <h1>{report.verdict}</h1>
+      <h1>{report.headline}</h1>
       {isNarrow(narrowed.value) && times ? (
         <Narrowed report={report} times={records<StepTime>(times)} />
       ) : (

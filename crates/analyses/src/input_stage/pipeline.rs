@@ -60,6 +60,8 @@ pub struct Stage {
     pub batch_size: Option<i64>,
     /// The crew that does its work.
     pub works_in: usize,
+    /// Its functions draw random numbers: what it makes is new each time.
+    pub is_random: bool,
     /// The op that its functions spend most time in, and that time for a step.
     pub top_op: Option<(String, i64)>,
     /// Its rows, for evidence: a few of them.
@@ -611,6 +613,7 @@ impl Seen {
             self.stages[stage].python_ps = total(&union(spans)) / n;
         }
         for (&(stage, name), &time) in &self.ops {
+            self.stages[stage].is_random |= trace.text(name).contains("Random");
             let top = &mut self.stages[stage].top_op;
             if top.as_ref().is_none_or(|it| it.1 < time / n) {
                 let text = trace.text(name);

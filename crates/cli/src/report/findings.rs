@@ -2,23 +2,23 @@
 
 use std::fmt::Write as _;
 
-use rules::{Finding, Severity};
+use rules::Severity;
 use session::report::Report;
-use trace::Dur;
+use session::report::words::{figures_in_words, gain_in_words};
 
 use crate::output::{Output, wrap};
 
 /// The causes, numbered, each with its gain at the right, its evidence and the edit.
 pub fn text(report: &Report, out: &Output) -> String {
+    let step = report.steps.as_ref().map(|it| it.mean);
     let mut text = String::new();
     for (at, cause) in report.diagnosis.causes.iter().enumerate() {
         let finding = &cause.finding;
         let head = format!(" {}  {}", at + 1, cause.rule);
-        let gain = gain_in_words(finding);
+        let gain = figures_in_words(step, finding);
         // What hardly matters gets a line, unless it is all there is to say.
         if at > 0 && finding.severity == Severity::Low {
-            // The rule's name keeps its spelling.
-            let line = format!("{} (low): {}.", cause.rule, finding.title.trim_end_matches('.'));
+            let line = format!("{} (low): {}", cause.rule, sentence(&finding.title));
             let wrapped = wrap(&line, out.width, "    ");
             let _ = write!(text, "\n{}", wrapped.replacen("    ", &format!(" {}  ", at + 1), 1));
             continue;
@@ -30,68 +30,66 @@ pub fn text(report: &Report, out: &Output) -> String {
         for evidence in &finding.evidence {
             text += &out.faint(&wrap(&sentence(&evidence.text), out.width, "    "));
         }
+        let several = finding.fix.iter().filter(|it| it.gain.is_some()).count() > 1;
         for fix in &finding.fix {
+            let gain = fix.gain.filter(|_| several).map(|it| format!(" [{:.1}–{:.1}×]", it.low, it.high));
+            let place = fix.place.as_ref().map(|it| format!(" ({}:{})", it.file, it.line));
+            let line = format!("{}{}{}", fix.text, place.unwrap_or_default(), gain.unwrap_or_default());
             match &fix.edit {
                 // Code is never wrapped: it is there to be copied.
                 Some(edit) => {
-                    text += &advice(&format!("{}:", fix.text), out.width);
+                    text += &advice(&format!("{line}:"), out.width);
                     for line in edit.lines() {
                         let _ = writeln!(text, "      {line}");
                     }
                 }
-                None => text += &advice(&fix.text, out.width),
+                None => text += &advice(&line, out.width),
             }
         }
-        for (rule, symptom) in &cause.symptoms {
-            let line = format!("It also shows as {rule}: {}", symptom.title);
-            text += &out.faint(&wrap(&sentence(&line), out.width, "    "));
+        let best = finding.best_fix();
+        if let Some(then) = best.and_then(|it| it.then.as_ref()) {
+            let after = best.and_then(|it| it.gain).zip(step).map(|(gain, step)| gain.step_after(step).likely);
+            let about = after.map(|it| format!(", at about {it} per step")).unwrap_or_default();
+            let line = format!("Then the bottleneck is {}{about}.", then.in_words());
+            text += &out.faint(&wrap(&line, out.width, "    "));
+        }
+        if finding.gain.is_none()
+            && let Some(why) = finding.fix.first().and_then(|it| it.why.as_ref())
+        {
+            text += &out.faint(&wrap(&format!("No gain is predicted: {why}."), out.width, "    "));
+        }
+        let others: Vec<&str> = cause.symptoms.iter().map(|it| it.0).collect();
+        if !others.is_empty() {
+            let line = format!("Also triggers: {}", others.join(", "));
+            text += &out.faint(&wrap(&line, out.width, "    "));
         }
     }
-    text
+    text + &plan(report, out)
 }
 
-/// `−482 ms · 34–41× faster`
-fn gain_in_words(finding: &Finding) -> String {
-    let cost = match finding.cost {
-        Dur(0) => String::new(),
-        cost => format!("−{cost}"),
-    };
-    match finding.gain {
-        Some(gain) if gain.high > 1.0 => {
-            let [low, high] = [gain.low, gain.high].map(times);
-            let range = if low == high { low } else { format!("{low}–{high}") };
-            format!("{cost} · {range}× faster")
-        }
-        _ => format!("{} · {}", cost.trim_start_matches('−'), finding.severity.name())
-            .trim_start_matches(" · ")
-            .to_owned(),
+/// The order of edits, where there is more than one to make.
+fn plan(report: &Report, out: &Output) -> String {
+    let plan = &report.diagnosis.plan;
+    if plan.steps.len() < 2 {
+        return String::new();
     }
+    let steps: Vec<String> = plan
+        .steps
+        .iter()
+        .map(|it| {
+            let cause = &report.diagnosis.causes[it.cause];
+            format!("{} ({}): {}", cause.finding.fix[it.fix].change.name(), cause.rule, it.after.likely)
+        })
+        .collect();
+    let floor = plan.floor.map(|it| format!(". None of these edits gets below {it}")).unwrap_or_default();
+    let line = format!("Plan, with the step time after each edit: {}{floor}.", steps.join(" → "));
+    format!("\n{}", wrap(&line, out.width, " "))
 }
 
-/// As many digits as such a prediction carries.
-fn times(speedup: f64) -> String {
-    match speedup {
-        it if it < 1.995 => format!("{it:.2}"),
-        it if it < 9.95 => format!("{it:.1}"),
-        it => format!("{it:.0}"),
-    }
-}
-
-/// Begins with a capital, ends with a full stop.
+/// Ends with a full stop.
 fn sentence(text: &str) -> String {
-    let mut text = text.to_owned();
-    if !text.ends_with(['.', '?', ':']) {
-        text.push('.');
-    }
-    let first_word = text.split(' ').next().unwrap_or("");
-    // A name keeps its spelling, and a number has none.
-    let is_word = first_word.chars().all(|it| it.is_alphabetic() || it == ',' || it == '.');
-    match text.chars().next() {
-        Some(it) if it.is_lowercase() && is_word => {
-            it.to_uppercase().collect::<String>() + &text[it.len_utf8()..]
-        }
-        _ => text,
-    }
+    let end = if text.ends_with(['.', '?', ':']) { "" } else { "." };
+    format!("{text}{end}")
 }
 
 /// `→ advice`, its further lines below its first word.
@@ -100,43 +98,55 @@ fn advice(text: &str, width: usize) -> String {
     wrapped.replacen("      ", "    → ", 1)
 }
 
-/// One line: rules that could not be asked, those with the same reason together.
-pub fn not_checked(report: &Report, out: &Output) -> String {
+/// One line with their number; with `all`, the rules that could not be asked, by reason.
+pub fn not_checked(report: &Report, all: bool, out: &Output) -> String {
+    let rules = &report.diagnosis.not_checked;
+    if rules.is_empty() {
+        return String::new();
+    }
+    if report.run.events == 0 {
+        return "\n No checks were made: there is no profile here.\n".to_owned();
+    }
+    if !all {
+        let n = rules.len();
+        let checks = if n == 1 { "1 check needs" } else { &format!("{n} checks need") };
+        let line = format!("{checks} data that this profile lacks (--all lists them)");
+        return format!("\n{}", wrap(&line, out.width, " "));
+    }
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (rule, why) in &report.diagnosis.not_checked {
+    for (rule, why) in rules {
         match reasons.iter_mut().find(|it| it.0 == why) {
             Some(it) => it.1.push(rule),
             None => reasons.push((why, vec![rule])),
         }
     }
-    if reasons.is_empty() {
-        return String::new();
+    let mut text = "\n Not checked:\n".to_owned();
+    for (why, rules) in reasons {
+        text += &wrap(&format!("{}: {why}", rules.join(", ")), out.width, "   ");
     }
-    if report.run.events == 0 {
-        return "\n Not checked: all rules (there is no profile to ask)\n".to_owned();
-    }
-    let parts: Vec<String> =
-        reasons.iter().map(|(why, rules)| format!("{} ({why})", rules.join(", "))).collect();
-    format!("\n{}", wrap(&format!("Not checked: {}", parts.join("; ")), out.width, " "))
+    text
 }
 
 pub fn markdown(report: &Report) -> String {
+    let step = report.steps.as_ref().map(|it| it.mean);
     let mut text = String::new();
     for (at, cause) in report.diagnosis.causes.iter().enumerate() {
         let finding = &cause.finding;
-        let gain = gain_in_words(finding);
+        let gain = figures_in_words(step, finding);
         let _ = write!(text, "\n## {}. `{}`: {gain}\n\n", at + 1, cause.rule);
         let _ = writeln!(text, "{}", sentence(&finding.title));
         for evidence in &finding.evidence {
             let _ = writeln!(text, "\n- {}", evidence.text);
         }
         for fix in &finding.fix {
+            let gain = step.zip(fix.gain).map(|(step, gain)| format!(" ({})", gain_in_words(step, &gain)));
+            let line = format!("{}{}", fix.text, gain.unwrap_or_default());
             match &fix.edit {
                 Some(edit) => {
-                    let _ = writeln!(text, "\n{}:\n\n```python\n{edit}\n```", sentence(&fix.text).trim_end_matches('.'));
+                    let _ = writeln!(text, "\n{line}:\n\n```python\n{edit}\n```");
                 }
                 None => {
-                    let _ = writeln!(text, "\n{}", sentence(&fix.text));
+                    let _ = writeln!(text, "\n{}", sentence(&line));
                 }
             }
         }

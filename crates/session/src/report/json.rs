@@ -1,10 +1,10 @@
 //! The report as JSON, in the shape that scripts rely on.
 
-use rules::Finding;
+use rules::{Finding, Fix, PlanStep, StepAfter};
 use serde_json::{Value, json};
 use trace::Dur;
 
-use super::words::verdict;
+use super::words::{figures_in_words, gain_in_words, headline};
 use super::{Report, beside};
 
 /// What `strobe report --format json` prints.
@@ -71,13 +71,15 @@ pub fn as_json(report: &Report) -> Value {
             "events": run.events,
             "scalars": run.scalars,
         },
-        "verdict": verdict(report),
+        "headline": headline(report),
         "culprit": report.main_culprit.as_ref().map(|it| json!({"name": it.name, "share": it.share})),
         "steps": steps,
         "breakdown": breakdown,
         "breakdown_unknown": unknown,
         "top_ops": ops,
         "findings": findings(report),
+        "plan": plan(report),
+        "floor_ms": report.diagnosis.plan.floor.map(ms),
         "not_checked": not_checked,
         "beside": beside::as_json(&report.beside),
         "notes": notes,
@@ -85,20 +87,21 @@ pub fn as_json(report: &Report) -> Value {
 }
 
 fn findings(report: &Report) -> Value {
+    let step = report.steps.as_ref().map(|it| it.mean);
     report
         .diagnosis
         .causes
         .iter()
         .map(|cause| {
-            let mut value = finding_json(cause.rule, &cause.finding);
-            let symptoms = cause.symptoms.iter().map(|it| finding_json(it.0, &it.1));
+            let mut value = finding_json(cause.rule, &cause.finding, step);
+            let symptoms = cause.symptoms.iter().map(|it| finding_json(it.0, &it.1, step));
             value["symptoms"] = symptoms.collect();
             value
         })
         .collect()
 }
 
-fn finding_json(rule: &str, it: &Finding) -> Value {
+fn finding_json(rule: &str, it: &Finding, step: Option<Dur>) -> Value {
     let evidence: Vec<Value> = it
         .evidence
         .iter()
@@ -107,20 +110,58 @@ fn finding_json(rule: &str, it: &Finding) -> Value {
             json!({"text": it.text, "table": it.table, "rows": it.rows, "events": events})
         })
         .collect();
-    let fix: Vec<Value> =
-        it.fix.iter().map(|it| json!({"text": it.text, "edit": it.edit})).collect();
+    let fix: Vec<Value> = it.fix.iter().map(|it| fix_json(it, step)).collect();
     json!({
         "rule": rule,
         "severity": it.severity.name(),
         "title": it.title,
+        "takes_ms_per_step": ms(it.takes),
         "cost_ms_per_step": ms(it.cost),
+        "gain": figures_in_words(step, it),
         "speedup_if_fixed": it.gain.map(|it| it.speedup),
         "speedup_low": it.gain.map(|it| it.low),
         "speedup_high": it.gain.map(|it| it.high),
+        "step_after_ms": step.zip(it.gain).map(|(step, gain)| step_after(gain.step_after(step))),
         "confidence": it.confidence,
         "evidence": evidence,
         "fix": fix,
     })
+}
+
+fn fix_json(it: &Fix, step: Option<Dur>) -> Value {
+    json!({
+        "change": it.change.name(),
+        "text": it.text,
+        "edit": it.edit,
+        "where": it.place.as_ref().map(|it| json!({"file": it.file, "line": it.line})),
+        "gain": step.zip(it.gain).map(|(step, gain)| gain_in_words(step, &gain)),
+        "speedup_if_fixed": it.gain.map(|it| it.speedup),
+        "speedup_low": it.gain.map(|it| it.low),
+        "speedup_high": it.gain.map(|it| it.high),
+        "then_limited_by": it.then.as_ref().map(|it| it.name()),
+        "why": it.why,
+    })
+}
+
+fn step_after(it: StepAfter) -> Value {
+    json!({"low": ms(it.low), "likely": ms(it.likely), "high": ms(it.high)})
+}
+
+fn plan(report: &Report) -> Value {
+    let step = report.steps.as_ref().map_or(0.0, |it| ms(it.mean));
+    let entry = |it: &PlanStep| {
+        let speedup = |after: Dur| step / ms(after).max(f64::MIN_POSITIVE);
+        json!({
+            "rule": report.diagnosis.causes[it.cause].rule,
+            "fix": it.fix,
+            "step_after_ms": ms(it.after.likely),
+            "step_after": step_after(it.after),
+            "speedup_low": speedup(it.after.high),
+            "speedup_if_fixed": speedup(it.after.likely),
+            "speedup_high": speedup(it.after.low),
+        })
+    };
+    report.diagnosis.plan.steps.iter().map(entry).collect()
 }
 
 pub fn ms(dur: Dur) -> f64 {

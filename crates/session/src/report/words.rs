@@ -1,52 +1,131 @@
 //! The report's sentence and figures, as every outlet says them.
 
-use trace::NoteKind;
+use rules::{Finding, Gain, Severity};
+use trace::{Dur, NoteKind};
 
 use super::Report;
 
-/// The sentence a colleague would say.
-pub fn verdict(report: &Report) -> String {
+pub use rules::{percent, thousands};
+
+/// The sentence a colleague would say: how long a step takes, and what the first finding is.
+pub fn headline(report: &Report) -> String {
     // Half a profile may lack a device, the host, or the marks of steps.
     let cut_off = match report.notes.iter().any(|it| it.kind == NoteKind::CutOff) {
-        true => "This profile is cut off, and what is lost may matter. Of what is left: ",
+        true => "This profile is cut off, and what is lost may matter. ",
         false => "",
     };
     let (Some(steps), Some(main)) = (&report.steps, report.main()) else {
-        let run = &report.run;
-        let beside = &report.beside;
-        return match run.events {
-            0 if let Some(steps) = &beside.steps => format!(
-                "{} a step, by the run's own clock; where it goes cannot be told without a \
-                 profile.",
-                steps.median
-            ),
-            0 if !beside.lines.is_empty() => {
-                "Only where Python was is known: why steps are slow cannot be told from that \
-                 alone."
-                    .to_owned()
-            }
-            0 if run.scalars > 0 => format!(
-                "There is no profile here, only a training log of {} scalars: `strobe table PATH \
-                 scalar` shows them.",
-                thousands(run.scalars)
-            ),
-            0 if report.notes.is_empty() => "There are no events in this profile.".to_owned(),
-            0 => "There are no events in what can be read of this damaged file.".to_owned(),
-            n => format!(
-                "{cut_off}{} steps could be told apart in {} events over {}.",
-                if cut_off.is_empty() { "No" } else { "no" },
-                thousands(n),
-                run.window
-            ),
-        };
+        return without_steps(report, cut_off);
     };
-    let whose = match &report.main_culprit {
-        Some(it) if it.share >= 0.5 => format!(", most of it in {}", plain(&it.name)),
-        Some(it) => format!("; the largest part, {}, is {}", percent(it.share), plain(&it.name)),
-        None => String::new(),
+    let step = steps.mean;
+    let mut text = format!("{cut_off}Each step takes {step}");
+    let share = |time: Dur| percent(time.0 as f64 / step.0.max(1) as f64);
+    match report.diagnosis.causes.first() {
+        Some(cause) if let Some(words) = rules::find(cause.rule).and_then(|it| it.in_headline()) => {
+            let takes = cause.finding.takes.min(step);
+            text += &format!("; {takes} ({}) {words}.", share(takes));
+        }
+        Some(cause) => {
+            let (takes, words) = (main.per_step, in_words(main.category));
+            text += &format!("; {takes} ({}) {words}. {}.", share(takes), cause.finding.title);
+        }
+        None => {
+            let (takes, words) = (main.per_step, in_words(main.category));
+            text += &format!("; {takes} ({}) {words}.", share(takes));
+        }
+    }
+    if steps.count == 1 {
+        text += " Only one step was captured, so no gain is predicted.";
+    }
+    // Others' programs are no fault of this one: a caveat, not the cause.
+    let busy = report.diagnosis.causes.iter().skip(1).find(|it| it.rule == "cpu-contention");
+    if let Some(it) = busy.filter(|it| it.finding.severity > Severity::Low) {
+        text += &format!(" The machine was busy: {}.", lower_first(&it.finding.title));
+    }
+    text
+}
+
+fn without_steps(report: &Report, cut_off: &str) -> String {
+    let (run, sampled) = (&report.run, &report.beside);
+    match run.events {
+        0 if let Some(steps) = &sampled.steps => format!(
+            "Each step takes {} by the run's own clock; without a profile it cannot be said where \
+             the time goes.",
+            steps.median
+        ),
+        0 if !sampled.lines.is_empty() => {
+            "Only Python samples were taken; they do not show why steps are slow.".to_owned()
+        }
+        0 if run.scalars > 0 => format!(
+            "There is no profile here, only a training log of {} scalars; `strobe table PATH \
+             scalar` shows them.",
+            thousands(run.scalars)
+        ),
+        0 if report.notes.is_empty() => "This profile has no events.".to_owned(),
+        0 => "Nothing could be read from this damaged file.".to_owned(),
+        n => format!(
+            "{cut_off}No steps could be identified in {} events over {}.",
+            thousands(n),
+            run.window
+        ),
+    }
+}
+
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|it| it.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// `13.8 → about 8 ms (6.3–12): 1.15–2.2× faster`.
+pub fn gain_in_words(step: Dur, gain: &Gain) -> String {
+    let after = gain.step_after(step);
+    let (unit, scale) = match step.0 {
+        it if it >= 1_000_000_000_000 => ("s", 1e12),
+        it if it >= 1_000_000_000 => ("ms", 1e9),
+        it if it >= 1_000_000 => ("µs", 1e6),
+        _ => ("ns", 1e3),
     };
-    let main_part = format!("{} {}", main.per_step, in_words(main.category));
-    format!("{cut_off}{} a step, of which {main_part}{whose}.", steps.mean)
+    let [now, likely, low, high] =
+        [step, after.likely, after.low, after.high].map(|it| digits(it.0 as f64 / scale));
+    let [least, most] = [gain.low, gain.high].map(times);
+    let range = if low == high { String::new() } else { format!(" ({low}–{high})") };
+    let times = if least == most { least } else { format!("{least}–{most}") };
+    format!("{now} → about {likely} {unit}{range}: {times}× faster")
+}
+
+/// What stands at the right of a finding.
+pub fn figures_in_words(step: Option<Dur>, finding: &Finding) -> String {
+    match (step, finding.gain) {
+        (Some(step), Some(gain)) if gain.high > 1.0 => gain_in_words(step, &gain),
+        _ if finding.cost > Dur(0) => {
+            format!("{} per step · {}", finding.cost, finding.severity.name())
+        }
+        _ => finding.severity.name().to_owned(),
+    }
+}
+
+/// Three significant digits, none of them a zero at the end.
+fn digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        it if it >= 99.95 => 0,
+        it if it >= 9.995 => 1,
+        it if it >= 0.9995 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.decimals$}");
+    match decimals {
+        0 => text,
+        _ => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+    }
+}
+
+/// As many digits as such a prediction carries.
+fn times(speedup: f64) -> String {
+    match speedup {
+        it if it < 1.995 => format!("{it:.2}"),
+        it if it < 9.95 => format!("{it:.1}"),
+        it => format!("{it:.0}"),
+    }
 }
 
 /// Without what the framework puts in front of the user's own names.
@@ -54,49 +133,33 @@ pub fn plain(name: &str) -> &str {
     name.trim_start_matches("StatefulPartitionedCall/")
 }
 
-/// What a person would say that a category does.
+/// What a person would say of a category's time.
 fn in_words(category: &str) -> &'static str {
     match category {
-        "input" => "wait for input",
-        "transfer_in" => "copy to the device",
-        "compile" => "trace and compile",
-        "python" => "run Python",
-        "runtime" => "are framework overhead on the host",
-        "compute" => "compute",
-        "collective" => "communicate",
-        "transfer_out" => "copy from the device",
-        "output" => "save",
-        _ => "are unexplained idle time",
+        "input" => "is spent waiting for input",
+        "transfer_in" => "is spent copying to the device",
+        "compile" => "is spent tracing and compiling",
+        "python" => "is spent in Python code outside the framework",
+        "runtime" => "is framework overhead on the host",
+        "compute" => "is compute",
+        "collective" => "is communication that nothing overlaps",
+        "transfer_out" => "is spent copying from the device",
+        "output" => "is spent saving",
+        _ => "is idle, and the profile does not show why",
     }
-}
-
-/// `95.8 %`, `2.9 %`; a digit behind the point below ten.
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent >= 9.95 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
-}
-
-/// Thousands apart by a thin space.
-pub fn thousands(n: usize) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push('\u{2009}');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{percent, thousands};
+    use rules::Gain;
+    use trace::Dur;
+
+    use super::gain_in_words;
 
     #[test]
-    fn figures_are_short() {
-        assert_eq!(percent(0.9577), "96 %");
-        assert_eq!(percent(0.0286), "2.9 %");
-        assert_eq!(thousands(1_234_567), "1\u{2009}234\u{2009}567");
+    fn milliseconds_and_speed_up_agree_by_mental_arithmetic() {
+        let gain = Gain { low: 1.15, speedup: 1.725, high: 2.19 };
+        let text = gain_in_words(Dur(13_800_000_000), &gain);
+        assert_eq!(text, "13.8 → about 8 ms (6.3–12): 1.15–2.2× faster");
     }
 }
