@@ -1,0 +1,151 @@
+//! Laws that every report obeys, whatever profile it is of.
+//!
+//! ```text
+//! all profiles ──▶ report ──▶ each law ──▶ violations, all at once
+//!      └── transformed, thousands of times ──▶ report ──▶ the same first finding
+//! ```
+//!
+//! A violation that is known stands in [`KNOWN`], and must go on failing: who repairs it removes
+//! the entry.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a failed helper is a failed test, and says what it looked at"
+)]
+
+mod known;
+mod laws;
+mod profiles;
+mod sentences;
+mod space;
+mod transform;
+mod transformed;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use rayon::prelude::*;
+use serde_json::Value;
+use session::Session;
+use session::report::json::as_json;
+
+use known::KNOWN;
+use profiles::Profile;
+
+/// Whether reports have `step_after_ms`, gains of edits, `plan` and `floor_ms`; until then laws
+/// about them are not asked.
+pub const NEW_SHAPE: bool = false;
+/// Whether slips of wording fail the test, or are counted only.
+pub const WORDS_BIND: bool = false;
+
+/// Something a report says that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    pub text: String,
+    /// Counted, and no failure.
+    pub soft: bool,
+}
+
+impl Violation {
+    pub fn hard(text: impl Into<String>) -> Violation {
+        Violation { text: text.into(), soft: false }
+    }
+
+    pub fn soft(text: impl Into<String>) -> Violation {
+        Violation { text: text.into(), soft: true }
+    }
+}
+
+/// What all reports, or those of healthy runs, must obey.
+#[derive(Debug, Clone, Copy)]
+pub struct Law {
+    pub name: &'static str,
+    pub of_healthy: bool,
+    pub check: fn(&Value, &Session) -> Vec<Violation>,
+}
+
+/// A violation, and where it was met.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Offence {
+    pub law: &'static str,
+    pub profile: String,
+    pub what: Violation,
+}
+
+impl fmt::Display for Offence {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let soft = if self.what.soft { " (soft)" } else { "" };
+        write!(out, "{}: {}: {}{soft}", self.law, self.profile, self.what.text)
+    }
+}
+
+pub fn offences(report: &Value, session: &Session, name: &str, healthy: bool) -> Vec<Offence> {
+    let asked = laws::ALL.iter().filter(|it| healthy || !it.of_healthy);
+    asked
+        .flat_map(|law| {
+            let found = (law.check)(report, session);
+            found.into_iter().map(|what| Offence { law: law.name, profile: name.to_owned(), what })
+        })
+        .collect()
+}
+
+/// Reports of all profiles, and what is wrong with them.
+fn of_profiles(profiles: &[Profile]) -> (BTreeSet<String>, Vec<Offence>) {
+    let reports: Vec<(String, Vec<Offence>)> = profiles
+        .par_iter()
+        .filter_map(|it| {
+            let session = it.open()?;
+            let report = as_json(&session.report());
+            Some((it.name.clone(), offences(&report, &session, &it.name, it.healthy)))
+        })
+        .collect();
+    let names = reports.iter().map(|it| it.0.clone()).collect();
+    (names, reports.into_iter().flat_map(|it| it.1).collect())
+}
+
+/// What fails and is not known to, and what is known to fail and does not.
+fn surprises(seen: &BTreeSet<String>, offences: &[Offence]) -> Vec<String> {
+    let is_known = |it: &Offence| KNOWN.contains(&(it.law, it.profile.as_str()));
+    let mut surprises: Vec<String> = offences
+        .iter()
+        .filter(|it| !it.what.soft && !is_known(it))
+        .map(Offence::to_string)
+        .collect();
+    for (law, profile) in KNOWN.iter().filter(|it| seen.contains(it.1)) {
+        let fails =
+            offences.iter().any(|it| it.law == *law && it.profile == *profile && !it.what.soft);
+        if !fails {
+            surprises.push(format!("{law}: {profile}: holds now, remove it from KNOWN"));
+        }
+    }
+    surprises
+}
+
+#[test]
+fn every_report_obeys_the_laws() {
+    let (profiles, missing) = profiles::all();
+    for folder in missing {
+        eprintln!("laws: skipped {folder}: it is not beside this repository");
+    }
+    let (mut seen, mut offences) = of_profiles(&profiles);
+    let n_reports = seen.len();
+    let transformed = transformed::run(&profiles);
+    offences.extend(transformed.offences);
+    seen.extend(transformed.seen);
+    offences.sort();
+    offences.dedup();
+    if std::env::var_os("LAWS_LIST").is_some() {
+        offences.iter().for_each(|it| eprintln!("{it}"));
+    }
+    let n_soft = offences.iter().filter(|it| it.what.soft).count();
+    eprintln!(
+        "laws: {n_reports} reports, {} transformed profiles, {n_soft} soft violations",
+        transformed.count
+    );
+    assert!(n_reports >= 40, "only {n_reports} reports");
+    assert!(transformed.count >= 5000, "only {} transformed profiles", transformed.count);
+    let surprises = surprises(&seen, &offences);
+    assert!(surprises.is_empty(), "{} violations:\n{}", surprises.len(), surprises.join("\n"));
+}
