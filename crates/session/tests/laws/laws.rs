@@ -144,29 +144,32 @@ pub fn n_rows(session: &Session, table: &str) -> Option<usize> {
     analyses::find(table).map(|it| it.rows(session.tables()).len())
 }
 
-/// Milliseconds and speed-up say the same.
+/// Milliseconds and speed-up say the same. Counted only until [`NEW_SHAPE`]: before, the cost is
+/// what a problem holds, not what its best edit saves.
 fn one_figure(report: &Value, _: &Session) -> Vec<Violation> {
     let Some(mean) = mean_ms(report) else { return Vec::new() };
     let mut wrong = Vec::new();
     for finding in findings(report) {
-        let mut say =
-            |what: String| wrong.push(Violation::hard(format!("{}: {what}", said(finding))));
+        let mut say = |what: String, soft: bool| {
+            wrong.push(Violation { text: format!("{}: {what}", said(finding)), soft });
+        };
         let cost = finding["cost_ms_per_step"].as_f64().unwrap_or_default();
         if cost > mean * (1.0 + NEAR) {
-            say(format!("costs {cost:.3} ms of a step of {mean:.3} ms"));
+            say(format!("costs {cost:.3} ms of a step of {mean:.3} ms"), false);
         }
         let Ok(promise) = Promise::of(finding) else { continue };
         if let Some(promise) = promise {
             let most = mean / (mean - cost).max(f64::MIN_POSITIVE);
             if promise.likely > most * (1.0 + NEAR) {
-                say(format!(
+                let what = format!(
                     "saves {cost:.3} of {mean:.3} ms, which allows {most:.3}, and promises {:.3}",
                     promise.likely
-                ));
+                );
+                say(what, !NEW_SHAPE);
             }
         }
         if NEW_SHAPE {
-            same_figures(finding, promise, mean).into_iter().for_each(say);
+            same_figures(finding, promise, mean).into_iter().for_each(|it| say(it, false));
         }
     }
     wrong
@@ -325,9 +328,15 @@ fn plan(report: &Value, _: &Session) -> Vec<Violation> {
             say(format!("{}: costs {cost:.3} of {mean:.3} ms, wins {gain:.3}", said(finding)));
         }
     }
-    if !NEW_SHAPE {
-        return wrong;
+    if NEW_SHAPE {
+        entries(report, mean).into_iter().for_each(say);
     }
+    wrong
+}
+
+fn entries(report: &Value, mean: f64) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut say = |it: String| wrong.push(it);
     if !report["plan"].is_array() {
         say("there is no plan, not even an empty one".to_owned());
     }
@@ -437,5 +446,126 @@ fn below_zero(path: &str, value: &Value, wrong: &mut Vec<Violation>) {
             }
         }
         _ => (),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use session::Session;
+    use session::report::json::as_json;
+
+    use super::{Promise, entries, same_figures};
+    use crate::{offences, profiles};
+
+    /// What is done to a report, and the law it breaks.
+    type Doctored = (&'static str, fn(&mut Value));
+
+    const DOCTORED: &[Doctored] = &[
+        ("evidence", |it| it["findings"][0]["evidence"] = json!([])),
+        ("evidence", |it| it["findings"][0]["evidence"] = json!([{"text": "seen"}])),
+        ("evidence", |it| it["findings"][0]["evidence"][0]["table"] = json!("no_such")),
+        ("evidence", |it| it["findings"][0]["evidence"][0]["rows"] = json!([1_000_000])),
+        ("evidence", |it| it["findings"][0]["evidence"][0]["events"] = json!([1_000_000])),
+        ("one-figure", |it| it["findings"][0]["cost_ms_per_step"] = json!(1e6)),
+        ("gain-range", |it| it["findings"][0]["speedup_low"] = json!(0.9)),
+        ("gain-range", |it| it["findings"][0]["speedup_low"] = json!(null)),
+        ("gain-range", |it| it["findings"][0]["speedup_high"] = json!(1000.0)),
+        ("gain-range", |it| it["findings"][0]["speedup_high"] = json!(1.0)),
+        ("breakdown", |it| it["breakdown"][0]["share"] = json!(0.99)),
+        ("breakdown", |it| it["breakdown"][0]["ms_per_step"] = json!(99.0)),
+        ("breakdown", |it| it["breakdown"][0]["category"] = json!("compute")),
+        ("counts", |it| it["findings"][0]["title"] = json!("traced in 5 of 3 steps")),
+        ("counts", |it| it["findings"][0]["title"] = json!("traced in 5 of 3000 steps")),
+        ("absence", |it| {
+            it["not_checked"] = json!([{"rule": "x", "why": "no ops in this profile"}])
+        }),
+        ("absence", |it| it["verdict"] = json!("There are no host events in this profile.")),
+        ("healthy", |it| it["findings"][0]["severity"] = json!("medium")),
+        ("one-step", |it| it["steps"]["count"] = json!(1)),
+        ("plan", |it| {
+            it["findings"][0]["cost_ms_per_step"] =
+                json!(0.9 * it["steps"]["mean_ms"].as_f64().unwrap());
+            it["findings"][0]["speedup_if_fixed"] = json!(1.1);
+        }),
+        ("order", |it| it["findings"][0]["cost_ms_per_step"] = json!(1e-6)),
+        ("headline", |it| it["verdict"] = json!("It is what it is.")),
+        ("numbers", |it| it["findings"][0]["cost_ms_per_step"] = json!(-1.0)),
+        ("numbers", |it| it["steps"]["mean_ms"] = json!(null)),
+        ("words", |it| it["verdict"] = json!("a step  of 1 steps")),
+    ];
+
+    #[test]
+    fn every_law_can_be_broken() {
+        // Two findings with gains, in order.
+        let path = profiles::repo().join("testdata/synthetic/overlap_streams");
+        let session = Session::open(&path).unwrap();
+        let report = as_json(&session.report());
+        let broken = |report: &Value| -> Vec<(&str, String)> {
+            let found = offences(report, &session, "doctored", true);
+            found.into_iter().map(|it| (it.law, it.what.text)).collect()
+        };
+        let before = broken(&report);
+        for (law, doctor) in DOCTORED {
+            let mut doctored = report.clone();
+            doctor(&mut doctored);
+            let after = broken(&doctored);
+            let new = after.iter().any(|it| it.0 == *law && !before.contains(it));
+            assert!(new, "{law} holds of {doctored:#}");
+        }
+    }
+
+    /// A finding as CONTRACT.md has it: 36 ms a step, 8 ms after.
+    fn finding() -> Value {
+        json!({
+            "rule": "input-serial-map", "title": "", "cost_ms_per_step": 28.0,
+            "speedup_if_fixed": 4.5, "speedup_low": 3.0, "speedup_high": 6.0,
+            "step_after_ms": {"low": 6.0, "likely": 8.0, "high": 12.0},
+            "fix": [{"speedup_if_fixed": 4.5, "speedup_low": 3.0, "speedup_high": 6.0},
+                    {"why": "what it wins cannot be told"}],
+        })
+    }
+
+    #[test]
+    fn milliseconds_and_gains_of_edits_are_one_figure() {
+        let check = |it: &Value| same_figures(it, Promise::of(it).unwrap(), 36.0);
+        assert_eq!(check(&finding()), [] as [&str; 0]);
+        let doctored: [fn(&mut Value); 6] = [
+            |it| it["cost_ms_per_step"] = json!(20.0),
+            |it| it["speedup_if_fixed"] = json!(5.0),
+            |it| it["step_after_ms"]["low"] = json!(1.0),
+            |it| it["step_after_ms"] = json!(null),
+            |it| {
+                it["fix"][1] =
+                    json!({"speedup_low": 1.0, "speedup_if_fixed": 9.0, "speedup_high": 9.0})
+            },
+            |it| it["fix"] = json!([]),
+        ];
+        for doctor in doctored {
+            let mut doctored = finding();
+            doctor(&mut doctored);
+            assert!(!check(&doctored).is_empty(), "{doctored}");
+        }
+    }
+
+    #[test]
+    fn a_plan_goes_down_and_refers_to_edits() {
+        let plan = |entries: Value, floor: f64| json!({"findings": [finding()], "plan": entries, "floor_ms": floor});
+        let entry = |fix: u64, after: f64, low: f64, high: f64| {
+            json!({"rule": "input-serial-map", "fix": fix, "step_after_ms": after,
+                   "speedup_low": low, "speedup_high": high})
+        };
+        let (first, last) = (entry(0, 8.0, 3.0, 6.0), entry(1, 7.0, 4.0, 7.0));
+        assert_eq!(entries(&plan(json!([first, last]), 5.0), 36.0), [] as [&str; 0]);
+        for wrong in [
+            plan(json!([last, first]), 5.0),
+            plan(json!([first, last]), 6.5),
+            plan(json!([entry(2, 8.0, 3.0, 6.0)]), 5.0),
+            plan(json!([entry(0, 8.0, 1.0, 1.2)]), 5.0),
+            plan(json!(null), 5.0),
+            json!({"findings": [finding()], "plan": []}),
+        ] {
+            assert_eq!(entries(&wrong, 36.0).len(), 1, "{wrong}");
+        }
     }
 }

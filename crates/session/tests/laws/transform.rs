@@ -2,6 +2,7 @@
 //!
 //! | transformation | what it changes                                                           |
 //! |----------------|---------------------------------------------------------------------------|
+//! | `rewrite`      | nothing but the bytes                                                     |
 //! | `shuffle`      | the order of planes, lines and events                                     |
 //! | `rename`       | the host, the user's functions and marks, the numbers of metadata         |
 //! | `shift`        | when the clock began                                                      |
@@ -12,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::space::{Data, Event, EventMetadata, Plane, Space, Stat, StatMetadata, StatValue};
+use crate::space::{Event, EventMetadata, Plane, Space, Stat, StatMetadata, StatValue};
 
 /// Small and the same on every machine: xorshift.
 #[derive(Debug)]
@@ -50,6 +51,7 @@ impl Random {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Transformation {
+    Rewrite,
     Shuffle,
     Rename,
     Shift,
@@ -60,6 +62,7 @@ pub enum Transformation {
 }
 
 impl Transformation {
+    /// Those that differ from seed to seed.
     pub const ALL: [Transformation; 7] = [
         Transformation::Shuffle,
         Transformation::Rename,
@@ -72,6 +75,7 @@ impl Transformation {
 
     pub fn name(self) -> &'static str {
         match self {
+            Transformation::Rewrite => "rewrite",
             Transformation::Shuffle => "shuffle",
             Transformation::Rename => "rename",
             Transformation::Shift => "shift",
@@ -98,6 +102,7 @@ pub fn transform(run: &Run, how: Transformation, seed: u64) -> Option<Run> {
     let mut random = Random::new(seed);
     let mut new = run.clone();
     let changed = match how {
+        Transformation::Rewrite => true,
         Transformation::Shuffle => new.shuffle(&mut random),
         Transformation::Rename => new.rename(&mut random),
         Transformation::Shift => new.shift(&mut random),
@@ -470,28 +475,22 @@ fn rename_marks(plane: &mut Plane, random: &mut Random) {
     }
 }
 
-impl Event {
-    /// For tests of what is done to events.
-    #[cfg(test)]
-    pub fn at(offset_ps: i64, duration_ps: i64, metadata_id: i64) -> Event {
-        Event {
-            metadata_id,
-            data: Some(Data::OffsetPs(offset_ps)),
-            duration_ps,
-            ..Event::default()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Event, Random, functions_in, replace_functions, shuffle_events};
+    use crate::space::{Data, Event};
+
+    use super::{Random, functions_in, replace_functions, shuffle_events};
+
+    fn event(offset_ps: i64, metadata_id: i64) -> Event {
+        let data = Some(Data::OffsetPs(offset_ps));
+        Event { metadata_id, data, duration_ps: 5, ..Event::default() }
+    }
 
     #[test]
     fn events_of_equal_times_keep_their_order() {
-        let before: Vec<Event> = (0..40).map(|it| Event::at(it % 4, 5, it)).collect();
+        let before: Vec<Event> = (0..40).map(|it| event(it % 4, it)).collect();
         let mut after = before.clone();
         shuffle_events(&mut after, &mut Random::new(1));
         assert_ne!(before, after);
