@@ -481,7 +481,7 @@ mod tests {
             it["not_checked"] = json!([{"rule": "x", "why": "no ops in this profile"}])
         }),
         ("absence", |it| it["verdict"] = json!("There are no host events in this profile.")),
-        ("healthy", |it| it["findings"][0]["severity"] = json!("medium")),
+        ("healthy", |it| it["findings"][0]["severity"] = json!("high")),
         ("one-step", |it| it["steps"]["count"] = json!(1)),
         ("plan", |it| {
             it["findings"][0]["cost_ms_per_step"] =

@@ -5,6 +5,9 @@
 //!      └── transformed, thousands of times ──▶ report ──▶ the same first finding
 //! ```
 //!
+//! `LAWS_LIST=1` lists all violations, also those that only count; `LAWS_TIMES=10` transforms ten
+//! times as many profiles.
+//!
 //! A violation that is known stands in [`KNOWN`], and must go on failing: who repairs it removes
 //! the entry.
 
@@ -33,6 +36,7 @@ use session::report::json::as_json;
 
 use known::KNOWN;
 use profiles::Profile;
+use synth::Shape;
 
 /// Whether reports have `step_after_ms`, gains of edits, `plan` and `floor_ms`; until then laws
 /// about them are not asked.
@@ -93,14 +97,22 @@ pub fn offences(report: &Value, session: &Session, name: &str, healthy: bool) ->
 
 /// Reports of all profiles, and what is wrong with them.
 fn of_profiles(profiles: &[Profile]) -> (BTreeSet<String>, Vec<Offence>) {
-    let reports: Vec<(String, Vec<Offence>)> = profiles
+    let looked_at = |name: &str, healthy: bool, session: &Session| {
+        let report = as_json(&session.report());
+        (name.to_owned(), offences(&report, session, name, healthy))
+    };
+    let mut reports: Vec<(String, Vec<Offence>)> = profiles
         .par_iter()
-        .filter_map(|it| {
-            let session = it.open()?;
-            let report = as_json(&session.report());
-            Some((it.name.clone(), offences(&report, &session, &it.name, it.healthy)))
-        })
+        .filter_map(|it| Some(looked_at(&it.name, it.healthy, &it.open()?)))
         .collect();
+    for (name, shape) in
+        [("gpu", Shape::Gpu), ("tf-ops", Shape::TfOps), ("one-line", Shape::OneLine)]
+    {
+        let mut bytes = Vec::new();
+        synth::write_big(&mut bytes, shape, 20_000).unwrap();
+        let session = Session::from_bytes("big.xplane.pb", bytes).unwrap();
+        reports.push(looked_at(&format!("big/{name}"), false, &session));
+    }
     let names = reports.iter().map(|it| it.0.clone()).collect();
     (names, reports.into_iter().flat_map(|it| it.1).collect())
 }

@@ -6,14 +6,14 @@
 //! | `shuffle`      | the order of planes, lines and events                                     |
 //! | `rename`       | the host, the user's functions and marks, the numbers of metadata         |
 //! | `shift`        | when the clock began                                                      |
-//! | `drop-idle`    | threads with no event during the steps are gone                           |
+//! | `idle`         | threads with no event during the steps: some go, others come              |
 //! | `extra`        | stats and fields that nobody knows                                        |
 //! | `all`          | all of the above                                                          |
 //! | `cut`          | the capture ended earlier: at least the first half of the steps is left   |
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::space::{Event, EventMetadata, Plane, Space, Stat, StatMetadata, StatValue};
+use crate::space::{Data, Event, EventMetadata, Line, Plane, Space, Stat, StatMetadata, StatValue};
 
 /// Small and the same on every machine: xorshift.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub enum Transformation {
     Shuffle,
     Rename,
     Shift,
-    DropIdle,
+    Idle,
     Extra,
     All,
     Cut,
@@ -67,7 +67,7 @@ impl Transformation {
         Transformation::Shuffle,
         Transformation::Rename,
         Transformation::Shift,
-        Transformation::DropIdle,
+        Transformation::Idle,
         Transformation::Extra,
         Transformation::All,
         Transformation::Cut,
@@ -79,7 +79,7 @@ impl Transformation {
             Transformation::Shuffle => "shuffle",
             Transformation::Rename => "rename",
             Transformation::Shift => "shift",
-            Transformation::DropIdle => "drop-idle",
+            Transformation::Idle => "idle",
             Transformation::Extra => "extra",
             Transformation::All => "all",
             Transformation::Cut => "cut",
@@ -106,12 +106,12 @@ pub fn transform(run: &Run, how: Transformation, seed: u64) -> Option<Run> {
         Transformation::Shuffle => new.shuffle(&mut random),
         Transformation::Rename => new.rename(&mut random),
         Transformation::Shift => new.shift(&mut random),
-        Transformation::DropIdle => new.drop_idle(&mut random),
+        Transformation::Idle => new.change_idle(&mut random),
         Transformation::Extra => new.add_unknown(&mut random),
         Transformation::Cut => new.cut(&mut random),
         Transformation::All => {
             // Before the clock: it tells what is idle by the steps' times.
-            new.drop_idle(&mut random);
+            new.change_idle(&mut random);
             new.shift(&mut random);
             new.rename(&mut random);
             new.add_unknown(&mut random);
@@ -175,16 +175,15 @@ impl Run {
         true
     }
 
-    /// Each of the lines in which nothing happens during the steps goes, or stays, at random.
-    fn drop_idle(&mut self, random: &mut Random) -> bool {
+    /// Each of the threads that do nothing during the steps goes, or stays, and new ones come.
+    fn change_idle(&mut self, random: &mut Random) -> bool {
         let (Some(&first), Some(&last), [(_, space)]) =
             (self.steps.first(), self.steps.last(), &mut self.files[..])
         else {
             return false;
         };
         let base_ns = base_ns(space);
-        let mut dropped = false;
-        for plane in space.planes.iter_mut().filter(|it| it.is_host()) {
+        for plane in space.planes.iter_mut().filter(|it| it.is_host() && !it.lines.is_empty()) {
             // Lines of one id continue one another: they go together or not at all.
             let mut busy = BTreeSet::new();
             for line in &plane.lines {
@@ -197,10 +196,12 @@ impl Run {
             let idle: BTreeSet<i64> =
                 plane.lines.iter().map(|it| it.id).filter(|it| !busy.contains(it)).collect();
             let goes: BTreeSet<i64> = idle.into_iter().filter(|_| !random.one_in(3)).collect();
-            dropped |= !goes.is_empty();
             plane.lines.retain(|it| !goes.contains(&it.id));
+            for _ in 0..random.below(3) + 1 {
+                add_idle_thread(plane, base_ns, first, random);
+            }
         }
-        dropped
+        true
     }
 
     /// Ends the capture at a step's start, behind at least half of them.
@@ -316,6 +317,29 @@ fn add_to(stat: &mut Stat, ns: i64) {
         Some(StatValue::Int(it)) => *it += ns,
         _ => (),
     }
+}
+
+/// A thread without events, or with a few of nobody's interest before the first step.
+fn add_idle_thread(plane: &mut Plane, base_ns: i64, first_step_ps: i64, random: &mut Random) {
+    let above = |ids: &mut dyn Iterator<Item = i64>| ids.max().unwrap_or(0).max(0) + 1;
+    let id = above(&mut plane.lines.iter().map(|it| it.id));
+    let name = format!("idle_thread/{id}");
+    let mut line = Line { id, name, timestamp_ns: base_ns, ..Line::default() };
+    // A stretch of time that ends well before the step.
+    let room = first_step_ps / 2;
+    if room > 1000 && random.one_in(2) {
+        let metadata_id = above(&mut plane.event_metadata.keys().copied());
+        let name = format!("of_nobodys_interest_{id}").into_bytes();
+        let named = EventMetadata { id: metadata_id, name, ..EventMetadata::default() };
+        plane.event_metadata.insert(metadata_id, named);
+        for nth in 0..4 {
+            let data = Some(Data::OffsetPs(nth * room / 4));
+            let duration_ps = room / 8;
+            line.events.push(Event { metadata_id, data, duration_ps, ..Event::default() });
+        }
+    }
+    let at = random.below(plane.lines.len() + 1);
+    plane.lines.insert(at, line);
 }
 
 /// Names of stats that no reader knows; the last is a text to refer to.
