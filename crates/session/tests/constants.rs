@@ -13,12 +13,7 @@
 //! Constants are found in the code itself, by its tokens; what stands below `#[cfg(test)]` and in
 //! `testing.rs` is not looked at.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    reason = "a failed helper is a failed test, and lists are for who asks"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed helper is a failed test")]
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

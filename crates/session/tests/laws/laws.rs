@@ -150,12 +150,12 @@ fn one_figure(report: &Value, _: &Session) -> Vec<Violation> {
     let Some(mean) = mean_ms(report) else { return Vec::new() };
     let mut wrong = Vec::new();
     for finding in findings(report) {
-        let mut say = |what: String, soft: bool| {
-            wrong.push(Violation { text: format!("{}: {what}", said(finding)), soft });
+        let mut say = |what: String, binds: bool| {
+            wrong.push(Violation::binding(format!("{}: {what}", said(finding)), binds));
         };
         let cost = finding["cost_ms_per_step"].as_f64().unwrap_or_default();
         if cost > mean * (1.0 + NEAR) {
-            say(format!("costs {cost:.3} ms of a step of {mean:.3} ms"), false);
+            say(format!("costs {cost:.3} ms of a step of {mean:.3} ms"), true);
         }
         let Ok(promise) = Promise::of(finding) else { continue };
         if let Some(promise) = promise {
@@ -165,11 +165,11 @@ fn one_figure(report: &Value, _: &Session) -> Vec<Violation> {
                     "saves {cost:.3} of {mean:.3} ms, which allows {most:.3}, and promises {:.3}",
                     promise.likely
                 );
-                say(what, !NEW_SHAPE);
+                say(what, NEW_SHAPE);
             }
         }
         if NEW_SHAPE {
-            same_figures(finding, promise, mean).into_iter().for_each(|it| say(it, false));
+            same_figures(finding, promise, mean).into_iter().for_each(|it| say(it, true));
         }
     }
     wrong

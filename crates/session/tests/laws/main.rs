@@ -26,7 +26,7 @@ mod space;
 mod transform;
 mod transformed;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use rayon::prelude::*;
@@ -44,6 +44,9 @@ pub const NEW_SHAPE: bool = false;
 /// Whether slips of wording fail the test, or are counted only.
 pub const WORDS_BIND: bool = false;
 
+/// Whether a first sentence that does not name the first finding fails the test.
+pub const HEADLINE_BINDS: bool = false;
+
 /// Something a report says that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
@@ -57,8 +60,9 @@ impl Violation {
         Violation { text: text.into(), soft: false }
     }
 
-    pub fn soft(text: impl Into<String>) -> Violation {
-        Violation { text: text.into(), soft: true }
+    /// One that fails the test only where its switch is on.
+    pub fn binding(text: impl Into<String>, binds: bool) -> Violation {
+        Violation { text: text.into(), soft: !binds }
     }
 }
 
@@ -151,6 +155,11 @@ fn every_report_obeys_the_laws() {
     if std::env::var_os("LAWS_LIST").is_some() {
         offences.iter().for_each(|it| eprintln!("{it}"));
     }
+    let mut soft: BTreeMap<&str, usize> = BTreeMap::new();
+    for it in offences.iter().filter(|it| it.what.soft) {
+        *soft.entry(it.law).or_default() += 1;
+    }
+    eprintln!("laws: counted only: {soft:?}");
     let n_soft = offences.iter().filter(|it| it.what.soft).count();
     eprintln!(
         "laws: {n_reports} reports, {} transformed profiles, {n_soft} soft violations",

@@ -11,7 +11,7 @@ use session::Session;
 use trace::{EventId, OpKind, TrackKind};
 
 use crate::laws::{causes, findings, list, n_rows, text};
-use crate::{Violation, WORDS_BIND};
+use crate::{HEADLINE_BINDS, Violation, WORDS_BIND};
 
 /// A sentence of a report, and where it stands.
 struct Sentence<'a> {
@@ -266,7 +266,10 @@ pub fn headline(report: &Value, _: &Session) -> Vec<Violation> {
         .filter(|it| it.len() > 3 && !EMPTY_WORDS.contains(it) && it.parse::<f64>().is_err());
     match names.any(|it| lower.contains(it)) {
         true => Vec::new(),
-        false => vec![Violation::soft(format!("{headline:?} names nothing of {cause:?}"))],
+        false => {
+            let what = format!("{headline:?} names nothing of {cause:?}");
+            vec![Violation::binding(what, HEADLINE_BINDS)]
+        }
     }
 }
 
@@ -291,7 +294,7 @@ pub fn words(report: &Value, _: &Session) -> Vec<Violation> {
     for sentence in sentences(report) {
         for slip in slips(sentence.text) {
             let text = format!("{}: {slip}: {:?}", sentence.place, sentence.text);
-            wrong.push(Violation { text, soft: !WORDS_BIND });
+            wrong.push(Violation::binding(text, WORDS_BIND));
         }
     }
     wrong
