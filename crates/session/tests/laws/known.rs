@@ -5,7 +5,8 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("absence", "corpus/jax-tpu-v6e4-inference"),
     ("absence", "corpus/jax08-mi300x-attention"),
     ("absence", "corpus/tf28-m1pro-metal-21batches"),
-    // The order of the planes of eight devices decides whether there is a `sync-stall`.
+    // Of eight devices with as many kernels each, the last in the file is taken for the busiest
+    // (`look_at_device` of `rules/launches.rs`): their order decides whether there is a `sync-stall`.
     ("all", "corpus/jax08-mi300x-conv"),
     // A category with time in it stays in the list of those that cannot be told.
     ("breakdown", "synthetic/tpu"),
@@ -13,6 +14,8 @@ pub const KNOWN: &[(&str, &str)] = &[
     ("counts", "corpus/tf2-v100x8-multiworker"),
     ("counts", "synthetic/tiny_ops"),
     // Only a sentence, where a table or an event could be opened.
+    ("evidence", "big/gpu"),
+    ("evidence", "big/one-line"),
     ("evidence", "corpus/tf2-v100x8-multiworker"),
     ("evidence", "scalars/keras"),
     ("evidence", "synthetic/input_70"),

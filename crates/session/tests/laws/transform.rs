@@ -108,7 +108,7 @@ pub fn transform(run: &Run, how: Transformation, seed: u64) -> Option<Run> {
         Transformation::Shift => new.shift(&mut random),
         Transformation::Idle => new.change_idle(&mut random),
         Transformation::Extra => new.add_unknown(&mut random),
-        Transformation::Cut => new.cut(&mut random),
+        Transformation::Cut => new.cut(seed, &mut random),
         Transformation::All => {
             // Before the clock: it tells what is idle by the steps' times.
             new.change_idle(&mut random);
@@ -204,21 +204,31 @@ impl Run {
         true
     }
 
-    /// Ends the capture at a step's start, behind at least half of them.
-    fn cut(&mut self, random: &mut Random) -> bool {
+    /// Ends the capture behind at least half of the steps: first at the start of each of those
+    /// that follow, then anywhere.
+    fn cut(&mut self, seed: u64, random: &mut Random) -> bool {
         let n = self.steps.len().saturating_sub(1);
         let ([(_, space)], 2..) = (&mut self.files[..], n) else { return false };
-        let left = n.div_ceil(2) + random.below(n / 2);
-        let end = self.steps[left];
+        let (half, last) = (n.div_ceil(2), self.steps[n]);
+        let end = match usize::try_from(seed).ok().map(|it| half + it).filter(|it| *it < n) {
+            Some(step) => self.steps[step],
+            None => self.steps[half] + random.below((last - self.steps[half]) as usize) as i64,
+        };
         let base_ns = base_ns(space);
         for plane in &mut space.planes {
             for line in &mut plane.lines {
                 let zero = (line.timestamp_ns - base_ns) * 1000;
-                line.events.retain(|it| zero + it.offset_ps() < end);
-                // What was open when the profiler stopped ends there.
-                for event in &mut line.events {
-                    event.duration_ps = event.duration_ps.min(end - zero - event.offset_ps());
-                }
+                // What was open when the profiler stopped was never recorded, but for frames of
+                // Python, which end there.
+                line.events.retain_mut(|it| {
+                    let left = end - zero - it.offset_ps();
+                    let frame = plane.event_metadata.get(&it.metadata_id);
+                    let is_frame = frame.is_some_and(|it| it.name.starts_with(b"$"));
+                    if left > 0 && is_frame {
+                        it.duration_ps = it.duration_ps.min(left);
+                    }
+                    left > 0 && it.duration_ps <= left
+                });
             }
             if plane.name == "Task Environment" {
                 // When it was stopped is no longer true.
@@ -323,7 +333,7 @@ fn add_to(stat: &mut Stat, ns: i64) {
 fn add_idle_thread(plane: &mut Plane, base_ns: i64, first_step_ps: i64, random: &mut Random) {
     let above = |ids: &mut dyn Iterator<Item = i64>| ids.max().unwrap_or(0).max(0) + 1;
     let id = above(&mut plane.lines.iter().map(|it| it.id));
-    let name = format!("idle_thread/{id}");
+    let name = format!("idle_thread/{:x}", random.next());
     let mut line = Line { id, name, timestamp_ns: base_ns, ..Line::default() };
     // A stretch of time that ends well before the step.
     let room = first_step_ps / 2;
