@@ -13,6 +13,9 @@ pub const KNOWN: &[(&str, &str)] = &[
     // The rows shown are a few of those counted.
     ("counts", "corpus/tf2-v100x8-multiworker"),
     ("counts", "synthetic/tiny_ops"),
+    // With fewer steps the finding goes, or another takes its place, at the same mean step.
+    ("cut", "corpus/jax08-mi300x-conv"),
+    ("cut", "synthetic/unmarked_calls"),
     // Only a sentence, where a table or an event could be opened.
     ("evidence", "big/gpu"),
     ("evidence", "big/one-line"),

@@ -49,8 +49,8 @@ struct Verdict {
     first: Option<String>,
     mean_ms: Option<f64>,
     n_steps: u64,
-    /// Of the steps, and of the first finding.
-    confidence: [f64; 2],
+    /// The confidence in them.
+    sure_of_steps: f64,
     not_checked: Vec<String>,
     /// Rules and severities of all findings.
     findings: Vec<(String, String)>,
@@ -60,12 +60,11 @@ impl Verdict {
     fn of(report: &Value) -> Verdict {
         let steps = &report["steps"];
         let first = causes(report).first();
-        let sure = |it: &Value| it["confidence"].as_f64().unwrap_or(0.0);
         Verdict {
             first: first.map(|it| text(it, "rule").to_owned()),
             mean_ms: steps["mean_ms"].as_f64(),
             n_steps: steps["count"].as_u64().unwrap_or(0),
-            confidence: [sure(steps), first.map_or(0.0, sure)],
+            sure_of_steps: steps["confidence"].as_f64().unwrap_or(0.0),
             not_checked: list(report, "not_checked")
                 .map(|it| text(it, "rule").to_owned())
                 .collect(),
@@ -227,9 +226,10 @@ fn after_same(before: &Verdict, after: &Verdict) -> Vec<Violation> {
     Vec::new()
 }
 
-/// Half of a run says the same, or says why it cannot.
+/// Half of a run says the same, or says why it cannot: that steps are less sure, or not there at
+/// all, or that the rule could not be asked. That the finding is gone is no reason.
 fn after_cut(before: &Verdict, after: &Verdict) -> Vec<Violation> {
-    let less_sure = (0..2).any(|it| after.confidence[it] < before.confidence[it]);
+    let less_sure = after.sure_of_steps < before.sure_of_steps || after.n_steps == 0;
     let not_checked = before.first.as_ref().is_some_and(|it| after.not_checked.contains(it));
     match before.first == after.first || less_sure || not_checked {
         true => Vec::new(),
@@ -298,7 +298,7 @@ mod tests {
         other.first = Some("another".to_owned());
         assert_eq!(after_same(&original.verdict, &other).len(), 1);
         assert_eq!(after_cut(&original.verdict, &other).len(), 1);
-        other.confidence[0] -= 0.1;
+        other.sure_of_steps -= 0.1;
         assert_eq!(after_cut(&original.verdict, &other).len(), 0, "it says that it is less sure");
     }
 }
