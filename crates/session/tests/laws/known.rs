@@ -13,7 +13,8 @@ pub const KNOWN: &[(&str, &str)] = &[
     // The rows shown are a few of those counted.
     ("counts", "corpus/tf2-v100x8-multiworker"),
     ("counts", "synthetic/tiny_ops"),
-    // With fewer steps the finding goes, or another takes its place, at the same mean step.
+    // `op_time` counts what lies outside of the steps that count: a cut inside a step lifts an op
+    // over the limit of `dominant-op`. Why the other loses its `sync-stall` was not looked into.
     ("cut", "corpus/jax08-mi300x-conv"),
     ("cut", "synthetic/unmarked_calls"),
     // Only a sentence, where a table or an event could be opened.
