@@ -101,6 +101,9 @@ fn starts_of_work(
         starts.dedup_by_key(|it| it.0);
         return Some(starts);
     }
+    if let Some(runs) = program_runs(trace, host) {
+        return Some(runs.starts);
+    }
     let threads = on_host(trace, host, TrackKind::Thread);
     let threads: Vec<TrackId> =
         threads.filter(|&it| !is_pipeline_thread(trace.track_name(it))).collect();
@@ -109,6 +112,46 @@ fn starts_of_work(
     let is_work = |trace: &Trace, it: EventId| program_of(trace, it) == Some(program);
     let (_, work) = period_on(trace, calls.track, &threads, is_work)?;
     Some(work.starts)
+}
+
+/// Runs of one compiled program on a device, as the device's own line of programs shows them.
+struct ProgramRuns {
+    track: TrackId,
+    name: StrId,
+    starts: Vec<(i64, i64, Option<i64>)>,
+}
+
+/// Those of the program that takes most time, on the device that ran it most often. Programs that
+/// only prepare something run beside it now and then.
+fn program_runs(trace: &Trace, host: TrackId) -> Option<ProgramRuns> {
+    let mut runs: BTreeMap<(StrId, TrackId), (i64, Vec<EventId>)> = BTreeMap::new();
+    for track in on_host(trace, host, TrackKind::Summary) {
+        if trace.track_name(track) != "XLA Modules" {
+            continue;
+        }
+        for row in trace.tracks[track.row()].rows() {
+            let run = runs.entry((trace.events.name[row], track)).or_default();
+            run.0 = run.0.saturating_add(trace.events.dur[row].0);
+            run.1.push(EventId(row as u32));
+        }
+    }
+    let ((name, track), (_, events)) =
+        runs.into_iter().max_by_key(|it| (it.1.0, std::cmp::Reverse(it.0)))?;
+    let marks: Vec<_> = events.into_iter().map(|it| (it, None)).collect();
+    Some(ProgramRuns { track, name, starts: super::starts_of(trace, &marks) })
+}
+
+/// Where nothing of the host tells steps apart: the runs of the program that takes most time.
+pub fn by_programs(trace: &Trace, host: TrackId) -> Option<Found> {
+    let runs = program_runs(trace, host)?;
+    (runs.starts.len() >= 3).then(|| Found {
+        track: runs.track,
+        by: "calls",
+        confidence: 0.8,
+        marker: trace.text(runs.name).to_owned(),
+        starts: runs.starts,
+        ends_at: None,
+    })
 }
 
 /// The compiled program that an op belongs to.

@@ -1,0 +1,198 @@
+//! Brings devices onto the host's clock, as far as what cannot be shows that they are not on it.
+//!
+//! ```text
+//! host      |launch|        |launch|
+//! device  |kernel|        |kernel|         before its own launch: the clock is behind
+//! moved     >>|kernel|        >>|kernel|   by the least that makes it possible
+//! ```
+//!
+//! A clock that runs ahead cannot be told from a device that is late, and is left alone.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Dur, EdgeKind, EventId, FactValue, Note, NoteKind, Time, Trace, TrackId, TrackKind,
+};
+
+/// A device whose events were moved onto the host's clock: what the profile says is
+/// [`ClockShift::by`] earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockShift {
+    pub device: TrackId,
+    pub by: Dur,
+}
+
+/// Drivers that convert a device's time err by a few microseconds; that moves nothing between
+/// steps.
+const LEAST_PS: i64 = 20_000_000;
+
+/// Of so many launches at least one must come too late: fewer are keys that were used twice.
+const ONE_IN: usize = 20;
+
+/// Moves devices whose work begins before it was launched, and says so.
+pub(crate) fn align(trace: &mut Trace) {
+    let mut leads = launch_leads(trace);
+    for device in trace.tracks_of(TrackKind::Device) {
+        if !leads.contains_key(&device)
+            && let Some(found) = leads_by_order(trace, device)
+        {
+            leads.insert(device, found);
+        }
+    }
+    for (device, leads) in leads {
+        if let Some(by) = shift_for(leads) {
+            shift(trace, device, by);
+        }
+    }
+}
+
+/// By how much work on each device began before its launch did, where that is known; negative
+/// where it came after, as it should.
+fn launch_leads(trace: &Trace) -> BTreeMap<TrackId, Vec<i64>> {
+    let mut leads: BTreeMap<TrackId, Vec<i64>> = BTreeMap::new();
+    // Edges are sorted by the event caused, as events are by track.
+    let mut first = 0;
+    for (at, track) in trace.tracks.iter().enumerate() {
+        let rest = &trace.edges.to[first..];
+        let n = rest.partition_point(|it| it.0 < track.events.end);
+        let edges = first..first + n;
+        first += n;
+        let Some(device) = trace.ancestor(TrackId(at as u32), TrackKind::Device) else { continue };
+        if track.kind == TrackKind::Steps || edges.is_empty() {
+            continue;
+        }
+        let leads = leads.entry(device).or_default();
+        leads.extend(edges.filter_map(|it| {
+            let (from, to) = (trace.edges.from[it], trace.edges.to[it]);
+            let causes = matches!(trace.edges.kind[it], EdgeKind::Launch | EdgeKind::Flow)
+                && trace.tracks[trace.track_of(from).row()].kind == TrackKind::Thread;
+            causes.then(|| {
+                trace.events.start[from.row()].0.saturating_sub(trace.events.start[to.row()].0)
+            })
+        }));
+    }
+    leads.retain(|_, it| !it.is_empty());
+    leads
+}
+
+/// The same where nothing joins both, if a device ran as many programs as a thread of its host
+/// called: each belongs to its call.
+fn leads_by_order(trace: &Trace, device: TrackId) -> Option<Vec<i64>> {
+    let host = trace.ancestor(device, TrackKind::Host)?;
+    let runs = trace.tracks_of(TrackKind::Summary).find(|&it| {
+        trace.tracks[it.row()].parent == Some(device) && trace.track_name(it) == "XLA Modules"
+    })?;
+    let runs: Vec<i64> =
+        trace.tracks[runs.row()].rows().map(|it| trace.events.start[it].0).collect();
+    if runs.is_empty() {
+        return None;
+    }
+    let threads = trace
+        .tracks_of(TrackKind::Thread)
+        .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host));
+    let calls = threads
+        .map(|it| execution_calls(trace, it))
+        .find(|it| it.len() == runs.len())?;
+    let leads: Vec<i64> = calls.iter().zip(&runs).map(|it| it.0.saturating_sub(*it.1)).collect();
+    // Further apart than runs are, nobody can say which call is whose.
+    let apart = runs.windows(2).map(|it| it[1] - it[0]).min().unwrap_or(i64::MAX);
+    let most = leads.iter().copied().max().unwrap_or(0);
+    let early = leads.iter().filter(|&&it| it > LEAST_PS).count();
+    (most < apart / 2 && early * 2 > leads.len()).then_some(leads)
+}
+
+/// When a thread called programs, calls inside calls left out.
+fn execution_calls(trace: &Trace, thread: TrackId) -> Vec<i64> {
+    let (mut calls, mut over) = (Vec::new(), Time(i64::MIN));
+    for row in trace.tracks[thread.row()].rows() {
+        let event = EventId(row as u32);
+        let start = trace.events.start[row];
+        if start >= over && trace.name(event).ends_with("Executable::Execute") {
+            calls.push(start.0);
+            over = trace.events.end(event);
+        }
+    }
+    calls
+}
+
+/// The least shift that makes what happened possible, but for single launches that are off.
+fn shift_for(mut leads: Vec<i64>) -> Option<Dur> {
+    let early = leads.iter().filter(|&&it| it >= LEAST_PS).count();
+    if early == 0 || early * ONE_IN < leads.len() {
+        return None;
+    }
+    leads.sort_unstable_by(|a, b| b.cmp(a));
+    // Of a hundred launches one may carry another's key.
+    let by = leads[leads.len() / 100];
+    (by >= LEAST_PS).then_some(Dur(by))
+}
+
+fn shift(trace: &mut Trace, device: TrackId, by: Dur) {
+    let tracks: Vec<TrackId> = trace
+        .track_ids()
+        .filter(|&it| trace.ancestor(it, TrackKind::Device) == Some(device))
+        .collect();
+    // A broken profile's times may have no room.
+    let fits = |it: &TrackId| {
+        trace.tracks[it.row()].over.is_none_or(|it| it.0.checked_add(by.0).is_some())
+    };
+    if !tracks.iter().all(fits) {
+        return;
+    }
+    for track in tracks {
+        let rows = trace.tracks[track.row()].rows();
+        for start in &mut trace.events.start[rows] {
+            *start = *start + by;
+        }
+        let over = &mut trace.tracks[track.row()].over;
+        *over = over.map(|it| it + by);
+    }
+    trace.clock_shifts.push(ClockShift { device, by });
+    let fact = FactValue::Int(by.0);
+    trace.facts.push(crate::Fact { track: device, key: "clock_shift_ps".to_owned(), value: fact });
+    let name = trace.track_name(device);
+    let first = format!(
+        "the clock of {name} is {by} behind the host's: work began before it was launched. Its \
+         events are shown {by} later than the profile says"
+    );
+    match trace.notes.iter_mut().find(|it| it.kind == NoteKind::ClockShifted) {
+        Some(note) => note.count += 1,
+        None => trace.notes.push(Note { kind: NoteKind::ClockShifted, count: 1, first }),
+    }
+    trace.notes.sort_by_key(|it| it.kind);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::draw;
+    use crate::{Dur, NoteKind, Time};
+
+    #[test]
+    fn work_before_its_launch_moves_by_the_least_that_makes_it_possible() {
+        let trace = draw(
+            "
+            host/python: cuLaunchKernel@1 1000..1010, cuLaunchKernel@2 2000..2010
+            gpu0/s: a@1 700..900, b@2 1650..1800
+            gpu1/s: c 0..10
+            ",
+        );
+        assert_eq!(trace.events.start[2..4], [Time(1_050_000_000), Time(2_000_000_000)]);
+        assert_eq!(trace.clock_shifts[0].by, Dur(350_000_000));
+        assert_eq!(trace.events.start[4], Time(0), "another device keeps its clock");
+        let note = &trace.notes[0];
+        assert_eq!((note.kind, note.count), (NoteKind::ClockShifted, 1));
+        assert!(note.first.contains("gpu0 is 350.0 µs behind"), "{}", note.first);
+    }
+
+    #[test]
+    fn a_few_microseconds_and_single_launches_move_nothing() {
+        let mut picture = ["host/python: x 0..1", "gpu0/s: y 0..1"].map(str::to_owned);
+        for it in 1..200 {
+            picture[0] += &format!(", cuLaunchKernel@{it} {}..{}", it * 100, it * 100 + 5);
+            let early = if it == 50 { 5000 } else { 5 };
+            picture[1] += &format!(", k@{it} {}..{}", it * 100 - early, it * 100 + 10 - early);
+        }
+        let trace = draw(&picture.join("\n"));
+        assert_eq!((trace.clock_shifts.len(), trace.notes.len()), (0, 0));
+    }
+}
