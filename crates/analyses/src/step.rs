@@ -624,6 +624,8 @@ struct Recorded {
     closing: Option<i64>,
     /// When the last event of the driving thread was over.
     over: Option<i64>,
+    /// When the devices were done.
+    busy_until: Option<i64>,
 }
 
 impl Recorded {
@@ -632,6 +634,10 @@ impl Recorded {
             window: trace.window.map(|it| it.0),
             closing: Closing::of(trace, host).map(|it| it.start),
             over: trace.tracks[track.row()].over.map(|it| it.0),
+            busy_until: on_host(trace, host, TrackKind::Stream)
+                .filter_map(|it| trace.tracks[it.row()].over)
+                .map(|it| it.0)
+                .max(),
         }
     }
 }
@@ -654,9 +660,13 @@ fn last_step(
         let whole = own + tail;
         return (until_stop.filter(|&it| it >= own).map_or(whole, |it| whole.min(it)), true);
     }
-    let rest = recorded.closing.map(|it| it.saturating_sub(start));
-    if let Some(rest) = rest.filter(|&it| it >= own && it - own <= tail.saturating_mul(2)) {
-        return (rest, true);
+    // A program that stops the profiler when its work is done has ended its step.
+    if let (Some(closing), Some(busy_until)) = (recorded.closing, recorded.busy_until)
+        && let rest = closing.saturating_sub(start)
+        && rest >= own
+        && rest - own <= tail.saturating_mul(2)
+    {
+        return (rest, busy_until <= closing);
     }
     if let Some(rest) = until_stop
         && rest.abs_diff(typical) <= (typical / 4).unsigned_abs()
