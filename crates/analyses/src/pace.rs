@@ -55,9 +55,10 @@ impl Pace {
         }
         // The longest of a kind says most.
         curves.sort_by_key(|it| std::cmp::Reverse(it.len()));
-        curves.iter().find_map(|it| by_rate(it)).or_else(|| {
-            curves.iter().find_map(|it| by_batches(it)).or_else(|| by_epochs(&curves))
-        })
+        curves
+            .iter()
+            .find_map(|it| by_rate(it))
+            .or_else(|| curves.iter().find_map(|it| by_batches(it)).or_else(|| by_epochs(&curves)))
     }
 
     /// The sentence that holds it against profiled steps.
@@ -175,7 +176,8 @@ mod tests {
             for point in points.split_whitespace() {
                 let (step, rest) = point.split_once('@').unwrap();
                 let (ms, value) = rest.split_once('=').unwrap();
-                let unix_ns = Some(1_794_806_400_000_000_000 + ms.parse::<i64>().unwrap() * 1_000_000);
+                let unix_ns =
+                    Some(1_794_806_400_000_000_000 + ms.parse::<i64>().unwrap() * 1_000_000);
                 let (step, value) = (step.parse().unwrap(), value.parse().unwrap());
                 out.scalar(Point { series, step, unix_ns, value });
             }
@@ -212,7 +214,8 @@ mod tests {
     #[test]
     fn epochs_tell_where_their_steps_are_known() {
         let epochs = "train/epoch_loss 0@0=1 1@4700=1 2@9400=1";
-        let iterations = "validation/evaluation_loss_vs_iterations 1000@0=1 2000@4700=1 3000@9400=1";
+        let iterations =
+            "validation/evaluation_loss_vs_iterations 1000@0=1 2000@4700=1 3000@9400=1";
         check(&format!("{epochs}\n{iterations}"), 4_700, PaceSource::Epochs);
         assert_eq!(pace(epochs), None, "how many steps an epoch has is not known");
     }

@@ -197,6 +197,15 @@ pub fn hidden_devices(trace: &Trace) -> Vec<Device> {
     }
 }
 
+/// Whether there is an accelerator and nothing of its work was recorded: it is then hidden in the
+/// time of the framework that waits for it.
+pub fn hides_its_work(trace: &Trace) -> bool {
+    let mut streams = trace.tracks_of(TrackKind::Stream);
+    !streams.any(|it| !trace.tracks[it.row()].events.is_empty())
+        && (trace.tracks_of(TrackKind::Device).next().is_some()
+            || !hidden_devices(trace).is_empty())
+}
+
 /// Planes below `/device:` that stand for no accelerator.
 fn is_no_device(name: &str) -> bool {
     name.starts_with("/device:CPU") || name.contains("Megascale")

@@ -991,6 +991,21 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_of_the_callback_alone_is_no_step() {
+        let mut marked = "host/python: x 0..1".to_owned();
+        for it in 0..4 {
+            let at = it * 100;
+            marked += &format!(
+                ", train#{it} {at}..{}, train_function{{traced=false}} {}..{}",
+                at + 99, at + 1, at + 90
+            );
+        }
+        marked += ", train#4 500..600, EagerLocalExecute: WriteSummary 510..520";
+        let tables = Tables::new(Arc::new(draw(&marked)));
+        assert_eq!(tables.get::<Step>().len(), 4);
+    }
+
+    #[test]
     fn one_batch_without_kernels_is_its_call() {
         check(
             "

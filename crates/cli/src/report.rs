@@ -277,6 +277,9 @@ fn ops_grid(report: &Report) -> Grid {
 
 fn markdown(report: &Report) -> String {
     let mut text = format!("# {}\n\n{}\n\n", headline(report, usize::MAX), verdict(report));
+    for sentence in asides(report) {
+        let _ = writeln!(text, "{sentence}\n");
+    }
     text += &breakdown_grid(report).markdown();
     text += &beside::markdown(report);
     text += &findings::markdown(report);

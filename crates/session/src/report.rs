@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use analyses::input_stage::pipeline::{Pipeline, without_indices};
 use analyses::op_time::OpTime;
 use analyses::pace::Pace;
-use analyses::run_info::{Device, devices, frameworks, hidden_devices, unrecorded, window};
+use analyses::run_info::{
+    Device, devices, frameworks, hidden_devices, hides_its_work, unrecorded, window,
+};
 use analyses::step::{Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
 use analyses::stream_sum::StreamSums;
@@ -90,6 +92,10 @@ impl RunFacts {
 
     /// The sentence about devices of which nothing was recorded.
     pub fn unrecorded_devices(&self) -> Option<String> {
+        // Of a damaged file nobody knows what was recorded.
+        if self.events == 0 {
+            return None;
+        }
         unrecorded(&[&self.devices[..], &self.silent_devices[..]].concat())
     }
 }
@@ -303,7 +309,7 @@ impl Session {
         let has = |kind| trace.tracks_of(kind).any(|it| !trace.tracks[it.row()].events.is_empty());
         let mut unknown = Vec::new();
         if !has(TrackKind::Stream) {
-            let present = !devices(trace).is_empty() || !hidden_devices(trace).is_empty();
+            let present = hides_its_work(trace);
             let why = match present {
                 true => "nothing that ran on the accelerator was recorded",
                 false => "no accelerator in this profile",

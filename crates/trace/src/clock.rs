@@ -10,9 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    Dur, EdgeKind, EventId, FactValue, Note, NoteKind, Time, Trace, TrackId, TrackKind,
-};
+use crate::{Dur, EdgeKind, EventId, FactValue, Note, NoteKind, Time, Trace, TrackId, TrackKind};
 
 /// A device whose events were moved onto the host's clock: what the profile says is
 /// [`ClockShift::by`] earlier.
@@ -90,9 +88,7 @@ fn leads_by_order(trace: &Trace, device: TrackId) -> Option<Vec<i64>> {
     let threads = trace
         .tracks_of(TrackKind::Thread)
         .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host));
-    let calls = threads
-        .map(|it| execution_calls(trace, it))
-        .find(|it| it.len() == runs.len())?;
+    let calls = threads.map(|it| execution_calls(trace, it)).find(|it| it.len() == runs.len())?;
     let leads: Vec<i64> = calls.iter().zip(&runs).map(|it| it.0.saturating_sub(*it.1)).collect();
     // Further apart than runs are, nobody can say which call is whose.
     let apart = runs.windows(2).map(|it| it[1] - it[0]).min().unwrap_or(i64::MAX);

@@ -176,29 +176,30 @@ pub fn add_unmarked(trace: &Trace, mut marked: Found) -> Found {
     marked
 }
 
-/// Ends the last step where its batch is done, if its mark runs on into the callback that ends the
-/// profile.
+/// Without steps that a mark gives to the callback which ends the profile, and with the last one
+/// ending where its batch is done.
 pub fn without_callback(trace: &Trace, host: TrackId, mut found: Found) -> Found {
-    let Some(&(start, end, _)) = found.starts.last() else { return found };
     let threads = on_host(trace, host, TrackKind::Thread)
         .filter(|&it| !is_pipeline_thread(trace.track_name(it)));
-    let batches = threads.flat_map(|it| top_calls(trace, it).0).filter(|it| {
-        let at = trace.events.start[it.0.row()].0;
-        // A device's mark begins with the first kernel, which its call comes before.
-        trace.detail(it.0).traced.is_some() && at < end && trace.events.end(it.0).0 > start
-    });
+    let batches = threads
+        .flat_map(|it| top_calls(trace, it).0)
+        .filter(|it| trace.detail(it.0).traced.is_some());
     let Some((last, _)) = batches.max_by_key(|it| trace.events.start[it.0.row()]) else {
         return found;
     };
     let track = trace.track_of(last);
     let done = closing::settled(trace, host, last);
     let first = trace.events.start[last.row()].0;
-    if done > start
-        && done < end
-        && closing::writes_summary(trace, track, done, i64::MAX)
-        && !closing::writes_summary(trace, track, i64::MIN, first)
-        && let Some(it) = found.starts.last_mut()
+    // A loop that writes summaries itself does so after other batches, too.
+    if !closing::writes_summary(trace, track, done, i64::MAX)
+        || closing::writes_summary(trace, track, i64::MIN, first)
     {
+        return found;
+    }
+    while found.starts.len() > 1 && found.starts.last().is_some_and(|it| it.0 >= done) {
+        found.starts.pop();
+    }
+    if let Some(it) = found.starts.last_mut().filter(|it| it.0 < done && it.1 > done) {
         it.1 = done;
     }
     found

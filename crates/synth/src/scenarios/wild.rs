@@ -84,7 +84,13 @@ pub(super) fn skewed_clock() -> Scenario {
         function_call(rig, 100, 3_700);
         rig.launches_from(215);
         for kernel in 0..8 {
-            rig.kernel(0, stream, if kernel % 2 == 0 { GEMM } else { CONV }, 220 + 400 * kernel, 400);
+            rig.kernel(
+                0,
+                stream,
+                if kernel % 2 == 0 { GEMM } else { CONV },
+                220 + 400 * kernel,
+                400,
+            );
         }
         rig.host("cuStreamSynchronize", 400, 3_030, &[]);
     });
