@@ -161,7 +161,44 @@ fn shift(trace: &mut Trace, device: TrackId, by: Dur) {
 #[cfg(test)]
 mod tests {
     use crate::testing::draw;
-    use crate::{Dur, NoteKind, Time};
+    use crate::{Dur, NoteKind, Time, Trace, TraceBuilder, TrackKind};
+
+    /// Programs that a host calls after so many µs and a device runs, joined by nothing.
+    fn programs(calls: &[i64], runs: &[i64]) -> Trace {
+        let us = |it: i64| Time(it * 1_000_000);
+        let mut out = TraceBuilder::new();
+        let host = out.track(None, TrackKind::Host, "host");
+        let process = out.track(Some(host), TrackKind::Process, "p");
+        let thread = out.track(Some(process), TrackKind::Thread, "main");
+        let device = out.track(Some(host), TrackKind::Device, "tpu0");
+        let modules = out.track(Some(device), TrackKind::Summary, "XLA Modules");
+        let ops = out.track(Some(device), TrackKind::Stream, "XLA Ops");
+        for &at in calls {
+            out.event(thread, "TfrtTpuLoadedExecutable::Execute", us(at), Dur(50_000_000));
+        }
+        for &at in runs {
+            out.event(modules, "jit_f(1)", us(at), Dur(900_000_000));
+            out.event(ops, "fusion", us(at), Dur(900_000_000));
+        }
+        out.finish()
+    }
+
+    #[test]
+    fn programs_that_run_before_their_calls_move_with_all_of_their_device() {
+        let trace = programs(&[1000, 2000, 3000], &[720, 1690, 2700]);
+        assert_eq!(trace.clock_shifts[0].by, Dur(310_000_000));
+        let starts = |name: &str| {
+            let track = trace.track_ids().find(|&it| trace.track_name(it) == name);
+            let rows = track.map(|it| trace.tracks[it.row()].rows()).unwrap_or_default();
+            trace.events.start[rows].iter().map(|it| it.0 / 1_000_000).collect::<Vec<_>>()
+        };
+        assert_eq!(starts("XLA Ops"), [1030, 2000, 3010]);
+        assert_eq!(starts("XLA Modules"), starts("XLA Ops"));
+        let later = programs(&[1000, 2000, 3000], &[1100, 2100, 3100]);
+        assert!(later.clock_shifts.is_empty(), "as it should be");
+        let other = programs(&[1000, 2000], &[720, 1690, 2700]);
+        assert!(other.clock_shifts.is_empty(), "nobody knows which is whose");
+    }
 
     #[test]
     fn work_before_its_launch_moves_by_the_least_that_makes_it_possible() {

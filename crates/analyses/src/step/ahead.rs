@@ -227,6 +227,7 @@ mod tests {
     use std::sync::Arc;
 
     use trace::testing::draw;
+    use trace::{Dur, Time, TraceBuilder, TrackKind};
 
     use crate::Tables;
     use crate::step::Step;
@@ -249,6 +250,29 @@ mod tests {
         let steps = tables.get::<Step>();
         let durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
         assert_eq!(durs, [50_000_000; 7]);
+    }
+
+    #[test]
+    fn programs_on_a_device_are_the_steps_of_calls_that_run_ahead() {
+        let us = |it: i64| Time(it * 1_000_000);
+        let dur = |it: i64| Dur(it * 1_000_000);
+        let mut out = TraceBuilder::new();
+        let host = out.track(None, TrackKind::Host, "host");
+        let process = out.track(Some(host), TrackKind::Process, "p");
+        let thread = out.track(Some(process), TrackKind::Thread, "main");
+        let device = out.track(Some(host), TrackKind::Device, "tpu0");
+        let modules = out.track(Some(device), TrackKind::Summary, "XLA Modules");
+        out.event(modules, "jit_init(1)", us(0), dur(5));
+        // The first call compiles for 400 µs, some return at once, the others wait in turn.
+        for call in 0..20 {
+            let at = if call == 0 { 0 } else { (399 + call).max((call - 8) * 50 + 400) };
+            out.event(thread, "PjitFunction(f)", us(at), if call == 0 { dur(399) } else { dur(1) });
+            out.event(modules, "jit_f(2)", us(400 + call * 50), dur(49));
+        }
+        let tables = Tables::new(Arc::new(out.finish()));
+        let steps = tables.get::<Step>();
+        let durs: Vec<i64> = steps.iter().take(19).map(|it| it.dur_ps / 1_000_000).collect();
+        assert_eq!(durs, [50; 19]);
     }
 
     /// When calls that take 1 µs return: three at once, then as the work lets them, with a wait
