@@ -9,6 +9,9 @@
 //! A clock that runs ahead cannot be told from a device that is late, and is left alone.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rayon::prelude::*;
 
 use crate::{Dur, EdgeKind, EventId, FactValue, Note, NoteKind, Time, Trace, TrackId, TrackKind};
 
@@ -29,48 +32,77 @@ const ONE_IN: usize = 20;
 
 /// Moves devices whose work begins before it was launched, and says so.
 pub(crate) fn align(trace: &mut Trace) {
-    let mut leads = launch_leads(trace);
+    let launches = launches(trace);
+    let mut shifts = Vec::new();
     for device in trace.tracks_of(TrackKind::Device) {
-        if !leads.contains_key(&device)
-            && let Some(found) = leads_by_order(trace, device)
-        {
-            leads.insert(device, found);
+        let leads = match launches.get(&device) {
+            Some(it) if it.are_often_late() => Some(it.leads(trace)),
+            Some(_) => None,
+            None => leads_by_order(trace, device),
+        };
+        if let Some(by) = leads.and_then(shift_for) {
+            shifts.push((device, by));
         }
     }
-    for (device, leads) in leads {
-        if let Some(by) = shift_for(leads) {
-            shift(trace, device, by);
-        }
+    for (device, by) in shifts {
+        shift(trace, device, by);
     }
 }
 
-/// By how much work on each device began before its launch did, where that is known; negative
-/// where it came after, as it should.
-fn launch_leads(trace: &Trace) -> BTreeMap<TrackId, Vec<i64>> {
-    let mut leads: BTreeMap<TrackId, Vec<i64>> = BTreeMap::new();
+/// The edges that lead to a device.
+#[derive(Default)]
+struct Launches {
+    edges: Vec<Range<usize>>,
+    n: usize,
+    /// How many come after what they launch.
+    late: usize,
+}
+
+impl Launches {
+    /// Almost always that is no: only then all of them are kept.
+    fn are_often_late(&self) -> bool {
+        self.late > 0 && self.late * ONE_IN >= self.n
+    }
+
+    /// By how much work began before its launch did; negative where it came after, as it should.
+    fn leads(&self, trace: &Trace) -> Vec<i64> {
+        let edges = self.edges.iter().cloned().flatten().filter(|&it| {
+            causes(trace, it)
+                && trace.tracks[trace.track_of(trace.edges.from[it]).row()].kind
+                    == TrackKind::Thread
+        });
+        edges.map(|it| lead(trace, it)).collect()
+    }
+}
+
+fn causes(trace: &Trace, edge: usize) -> bool {
+    matches!(trace.edges.kind[edge], EdgeKind::Launch | EdgeKind::Flow)
+}
+
+fn lead(trace: &Trace, edge: usize) -> i64 {
+    let start = |it: EventId| trace.events.start[it.row()].0;
+    start(trace.edges.from[edge]).saturating_sub(start(trace.edges.to[edge]))
+}
+
+fn launches(trace: &Trace) -> BTreeMap<TrackId, Launches> {
+    let mut launches: BTreeMap<TrackId, Launches> = BTreeMap::new();
     // Edges are sorted by the event caused, as events are by track.
     let mut first = 0;
     for (at, track) in trace.tracks.iter().enumerate() {
-        let rest = &trace.edges.to[first..];
-        let n = rest.partition_point(|it| it.0 < track.events.end);
+        let n = trace.edges.to[first..].partition_point(|it| it.0 < track.events.end);
         let edges = first..first + n;
         first += n;
         let Some(device) = trace.ancestor(TrackId(at as u32), TrackKind::Device) else { continue };
         if track.kind == TrackKind::Steps || edges.is_empty() {
             continue;
         }
-        let leads = leads.entry(device).or_default();
-        leads.extend(edges.filter_map(|it| {
-            let (from, to) = (trace.edges.from[it], trace.edges.to[it]);
-            let causes = matches!(trace.edges.kind[it], EdgeKind::Launch | EdgeKind::Flow)
-                && trace.tracks[trace.track_of(from).row()].kind == TrackKind::Thread;
-            causes.then(|| {
-                trace.events.start[from.row()].0.saturating_sub(trace.events.start[to.row()].0)
-            })
-        }));
+        let is_late = |it: &usize| causes(trace, *it) && lead(trace, *it) >= LEAST_PS;
+        let found = launches.entry(device).or_default();
+        found.n += n;
+        found.late += edges.clone().into_par_iter().filter(is_late).count();
+        found.edges.push(edges);
     }
-    leads.retain(|_, it| !it.is_empty());
-    leads
+    launches
 }
 
 /// The same where nothing joins both, if a device ran as many programs as a thread of its host

@@ -147,6 +147,9 @@ pub fn add_unmarked(trace: &Trace, mut marked: Found) -> Found {
     let (Some(&first), Some(&last)) = (marked.starts.first(), marked.starts.last()) else {
         return marked;
     };
+    if !trace.details.iter().any(|it| it.traced.is_some()) {
+        return marked;
+    }
     let traced = |it: &(EventId, StrId)| trace.detail(it.0).traced.is_some();
     let calls: Vec<_> = top_calls(trace, marked.track).0.into_iter().filter(traced).collect();
     let start = |it: &(EventId, StrId)| trace.events.start[it.0.row()].0;
@@ -179,8 +182,10 @@ pub fn add_unmarked(trace: &Trace, mut marked: Found) -> Found {
 /// Without steps that a mark gives to the callback which ends the profile, and with the last one
 /// ending where its batch is done.
 pub fn without_callback(trace: &Trace, host: TrackId, mut found: Found) -> Found {
+    // Most profiles have no such callback, and need not be searched for batches.
     let threads = on_host(trace, host, TrackKind::Thread)
-        .filter(|&it| !is_pipeline_thread(trace.track_name(it)));
+        .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
+        .filter(|&it| closing::writes_summary(trace, it, i64::MIN, i64::MAX));
     let batches = threads
         .flat_map(|it| top_calls(trace, it).0)
         .filter(|it| trace.detail(it.0).traced.is_some());
