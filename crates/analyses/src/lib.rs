@@ -4,6 +4,7 @@
 //! which format a trace came from.
 
 pub mod hlo;
+pub mod pace;
 pub mod replay;
 pub mod span;
 pub mod stream_sum;
@@ -275,7 +276,8 @@ mod tests {
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
             .filter(|it| {
-                !["hlo", "lib", "replay", "span", "stream_sum", "testing"].contains(&it.as_str())
+                !["hlo", "lib", "pace", "replay", "span", "stream_sum", "testing"]
+                    .contains(&it.as_str())
             })
             .collect();
         files.sort();

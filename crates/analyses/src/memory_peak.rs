@@ -296,7 +296,7 @@ mod tests {
         check(
             "host/python: PjitFunction(f) 0..50, MemoryAllocation{allocator_name=GPU_0_bfc;\
              bytes_allocated=8;allocation_bytes=8;addr=1;tf_op=(null)} 10..10",
-            &["call PjitFunction(f): 8 in 1, 0 steps, 0 earlier"],
+            &["call PjitFunction(f): 8 in 1, 1 steps, 0 earlier"],
         );
     }
 

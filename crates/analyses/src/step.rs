@@ -7,8 +7,10 @@
 //! steps     |------ 7 ------|------ 8 ---…   start to start: gaps belong to the step before
 //! ```
 //!
-//! Tried in that order for each host; the first that gives steps wins. Warm-up is a change of
-//! level among the first steps, saving left aside: a checkpoint is no warm-up.
+//! Tried in that order for each host; the first that gives steps wins. Profiles of one or two
+//! batches have their own ways (`batch.rs`), and none runs on into what ends the profile
+//! (`closing.rs`). Warm-up is a change of level among the first steps, saving left aside: a
+//! checkpoint is no warm-up.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +20,10 @@ use trace::{EventId, NumberKey, OpKind, StrId, Trace, TrackId, TrackKind};
 use crate::{Analysis, Tables};
 
 mod ahead;
+mod batch;
+mod closing;
+
+use closing::Closing;
 
 table! {
     /// The training steps of each host, from the start of one to the start of the next.
@@ -106,19 +112,40 @@ impl Analysis for Step {
         let mut rows = Vec::new();
         for host in trace.tracks_of(TrackKind::Host) {
             let found = by_markers(trace, host)
-                .or_else(|| by_device_steps(trace, host))
+                .map(|it| batch::without_callback(trace, host, batch::add_unmarked(trace, it)))
+                .or_else(|| batch::by_keras(trace, host))
+                .or_else(|| {
+                    by_device_steps(trace, host)
+                        .map(|it| batch::without_callback(trace, host, it))
+                })
                 .or_else(|| by_calls(trace, host))
                 .or_else(|| by_watching(trace, host));
             let found = match found {
                 Some(found) => Some(ahead::of_the_work(trace, host, found)),
-                None => by_period(trace, host),
+                None => ahead::by_programs(trace, host)
+                    .or_else(|| by_period(trace, host))
+                    .or_else(|| batch::by_single_call(trace, host)),
             };
+            let closing = Closing::of(trace, host);
+            let found = found.and_then(|it| without_closing(it, closing));
             if let Some(found) = found {
                 rows.extend(measure(trace, host, found));
             }
         }
         rows
     }
+}
+
+/// Without steps that begin inside the profiler's own stop, and with none that runs on into it.
+fn without_closing(mut found: Found, closing: Option<Closing>) -> Option<Found> {
+    let Some(closing) = closing else { return Some(found) };
+    found.starts.retain(|it| !closing.contains(it.0));
+    let last = found.starts.last_mut()?;
+    if last.0 < closing.start {
+        last.1 = last.1.min(closing.start);
+        found.ends_at = found.ends_at.map(|it| it.min(closing.start));
+    }
+    Some(found)
 }
 
 fn on_host(trace: &Trace, host: TrackId, kind: TrackKind) -> impl Iterator<Item = TrackId> {
@@ -242,6 +269,11 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
         .map(|it| (it, top_calls(trace, it)))
         .filter(|it| it.1.0.len() >= 3)
         .max_by_key(|it| (it.1.1, std::cmp::Reverse(it.0)))?;
+    let closing = Closing::of(trace, host);
+    let is_closing = |it: &(EventId, StrId)| {
+        closing.is_some_and(|closing| closing.contains(trace.events.start[it.0.row()].0))
+    };
+    let calls = calls.into_iter().filter(|it| !is_closing(it)).collect();
     let calls = without_asides(trace, calls);
     let names: Vec<StrId> = calls.iter().map(|it| it.1).collect();
     let cycle = cycle_of(&names)?;
@@ -543,14 +575,25 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
     let (start, end, _) = starts[n - 1];
     let (dur, complete) = match found.ends_at {
         Some(end) => (end - start, true),
-        None => last_step(trace, start, end, typical, tail),
+        None => {
+            let recorded = Recorded::of(trace, host, found.track);
+            last_step(&recorded, start, end, typical, tail)
+        }
     };
     durs.push(dur);
 
     let plain = without_saving(trace, host, starts, &durs);
     let judged = if complete { &plain[..] } else { &plain[..n - 1] };
-    let warmup = warmup_of(judged);
-    let confidence = if n == 1 { found.confidence.min(0.5) } else { found.confidence };
+    let warmup = match judged.len() {
+        2 | 3 => usize::from(first_is_warmup(judged, &compile_times(trace, host, starts, judged))),
+        _ => warmup_of(judged),
+    };
+    let mut confidence = if n == 1 { found.confidence.min(0.5) } else { found.confidence };
+    let shifted = trace.clock_shifts.iter();
+    if shifted.clone().any(|it| trace.ancestor(it.device, TrackKind::Host) == Some(host)) {
+        // Where the device's work lies is then an estimate.
+        confidence *= 0.9;
+    }
     // The name of a compiled op can be its whole text.
     let marker: String = found.marker.chars().take(256).collect();
     starts
@@ -573,18 +616,70 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
         .collect()
 }
 
+/// Until when a profile tells of what follows its last step.
+struct Recorded {
+    /// When the profiler was off, by its own word.
+    window: Option<i64>,
+    /// When a call began to stop it.
+    closing: Option<i64>,
+    /// When the last event of the driving thread was over.
+    over: Option<i64>,
+    /// When the devices were done.
+    busy_until: Option<i64>,
+}
+
+impl Recorded {
+    fn of(trace: &Trace, host: TrackId, track: TrackId) -> Recorded {
+        Recorded {
+            window: trace.window.map(|it| it.0),
+            closing: Closing::of(trace, host).map(|it| it.start),
+            over: trace.tracks[track.row()].over.map(|it| it.0),
+            busy_until: on_host(trace, host, TrackKind::Stream)
+                .filter_map(|it| trace.tracks[it.row()].over)
+                .map(|it| it.0)
+                .max(),
+        }
+    }
+}
+
 /// The last step has no next start. Where steps have little behind their marker, it gets the
-/// typical little; else it ends with the capture where that is about where it would end.
-fn last_step(trace: &Trace, start: i64, end: i64, typical: Option<i64>, tail: i64) -> (i64, bool) {
+/// typical little; else it ends where the profiler is stopped, if that is about where it would
+/// end; else it is whole where the profile goes on for longer than the typical rest takes.
+fn last_step(
+    recorded: &Recorded,
+    start: i64,
+    end: i64,
+    typical: Option<i64>,
+    tail: i64,
+) -> (i64, bool) {
     let own = (end - start).max(0);
     let Some(typical) = typical else { return (own, true) };
-    let until_stop = trace.window.map(|it| it.0.saturating_sub(start));
+    let stop = recorded.closing.or(recorded.window);
+    let until_stop = stop.map(|it| it.saturating_sub(start));
     if tail <= typical / 20 {
         let whole = own + tail;
         return (until_stop.filter(|&it| it >= own).map_or(whole, |it| whole.min(it)), true);
     }
-    match until_stop {
-        Some(rest) if rest.abs_diff(typical) <= (typical / 4).unsigned_abs() => (rest, true),
+    // A program that stops the profiler when its work is done has ended its step.
+    if let (Some(closing), Some(busy_until)) = (recorded.closing, recorded.busy_until)
+        && let rest = closing.saturating_sub(start)
+        && rest >= own
+        && rest - own <= tail.saturating_mul(2)
+    {
+        return (rest, busy_until <= closing);
+    }
+    if let Some(rest) = until_stop
+        && rest.abs_diff(typical) <= (typical / 4).unsigned_abs()
+    {
+        return (rest, true);
+    }
+    let whole = own.saturating_add(tail);
+    let known = match recorded.closing {
+        Some(it) => Some(it),
+        None => recorded.over,
+    };
+    match known {
+        Some(it) if it.saturating_sub(start) >= whole => (whole, true),
         _ => (own, false),
     }
 }
@@ -619,6 +714,57 @@ fn without_saving(
 /// A change of level this large is not drift or a busy machine: a first step that traces,
 /// compiles or tunes takes several times as long.
 const WARMUP_PERCENT: i64 = 250;
+
+/// Among so few steps, one that compiled and took half as long again as the others is no step like
+/// them.
+const COMPILING_PERCENT: i64 = 150;
+
+/// Whether the first of two or three steps belongs to another, slower regime.
+fn first_is_warmup(durs: &[i64], compiling: &[i64]) -> bool {
+    let (Some((&first, others)), Some((&compiled, after))) =
+        (durs.split_first(), compiling.split_first())
+    else {
+        return false;
+    };
+    let (Some(middle), Some(&most)) = (median(&mut others.to_vec()), others.iter().max()) else {
+        return false;
+    };
+    let slower = |percent: i64| first.saturating_mul(100) >= middle.saturating_mul(percent);
+    // Compiling must explain the difference, and must not go on.
+    let explains = compiled >= (first - middle) / 2
+        && after.iter().zip(others).all(|(compiled, dur)| *compiled <= dur / 10);
+    let is_far_above = others.len() >= 2 && slower(WARMUP_PERCENT) && first / 3 * 2 > most;
+    is_far_above || (slower(COMPILING_PERCENT) && explains)
+}
+
+/// How long each step traced, compiled or tuned, on whatever thread did most of it.
+fn compile_times(
+    trace: &Trace,
+    host: TrackId,
+    starts: &[(i64, i64, Option<i64>)],
+    durs: &[i64],
+) -> Vec<i64> {
+    let mut most = vec![0; durs.len()];
+    for track in on_host(trace, host, TrackKind::Thread) {
+        let mut here = vec![0_i64; durs.len()];
+        let mut over = i64::MIN;
+        for row in trace.rows_of(track, OpKind::Compile) {
+            let at = trace.events.start[row].0;
+            if at < over {
+                continue;
+            }
+            over = trace.events.end(EventId(row as u32)).0;
+            let step = starts.partition_point(|it| it.0 <= at).checked_sub(1);
+            if let Some(time) = step.and_then(|it| here.get_mut(it)) {
+                *time = time.saturating_add(over - at);
+            }
+        }
+        for (most, here) in most.iter_mut().zip(here) {
+            *most = here.max(*most);
+        }
+    }
+    most
+}
 
 /// How many steps at the start belong to another, slower regime.
 ///
@@ -666,7 +812,7 @@ mod tests {
     use trace::testing::draw;
     use trace::{Process, StepCount, Time, Window};
 
-    use super::{Step, median, warmup_of};
+    use super::{Step, first_is_warmup, median, warmup_of};
     use crate::Tables;
 
     /// Start, length (both µs), how found, complete, warm-up.
@@ -818,6 +964,141 @@ mod tests {
         let durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
         assert_eq!(durs, [50_000_000; 9]);
         assert_eq!(steps[0].found_by, "period");
+    }
+
+    /// One batch of Keras on a GPU: the call, its kernels and the wait for them, then the callback
+    /// that writes the graph and stops the profiler.
+    const ONE_BATCH: &str = "
+        host/python: train_function{traced=false} 0..5500, cuLaunchKernel@1 100..110, \
+            cuLaunchKernel@2 5000..5010, cuStreamSynchronize 5600..8300, tf.constant 33500..33600, \
+            EagerExecute 33600..33900, cuLaunchKernel@3 33610..33620, \
+            EagerLocalExecute: WriteSummary 34000..34100, EagerLocalExecute: FlushSummaryWriter 35000..36000
+        gpu0/stream1: gemm@1 200..5200, relu@2 5200..8250, LogicalAnd@3 33700..33702
+    ";
+
+    #[test]
+    fn one_batch_is_its_call_and_what_it_waits_for() {
+        check(ONE_BATCH, &[(0, 8300, "calls", true, false)]);
+        let tables = Tables::new(Arc::new(draw(ONE_BATCH)));
+        let step = &tables.get::<Step>()[0];
+        assert_eq!((step.marker.as_str(), step.confidence), ("train_function", 0.5));
+    }
+
+    #[test]
+    fn a_marker_that_runs_on_into_the_callback_ends_with_its_batch() {
+        let marked = ONE_BATCH.replace("host/python: ", "host/python: train#7 0..37000, ");
+        check(&marked, &[(0, 8300, "markers", true, false)]);
+    }
+
+    #[test]
+    fn a_mark_of_the_callback_alone_is_no_step() {
+        let mut marked = "host/python: x 0..1".to_owned();
+        for it in 0..4 {
+            let at = it * 100;
+            marked += &format!(
+                ", train#{it} {at}..{}, train_function{{traced=false}} {}..{}",
+                at + 99, at + 1, at + 90
+            );
+        }
+        marked += ", train#4 500..600, EagerLocalExecute: WriteSummary 510..520";
+        let tables = Tables::new(Arc::new(draw(&marked)));
+        assert_eq!(tables.get::<Step>().len(), 4);
+    }
+
+    #[test]
+    fn one_batch_without_kernels_is_its_call() {
+        check(
+            "
+            host/python: train_function{traced=false} 20..54520, tf.constant 744000..744300, \
+                EagerLocalExecute: WriteSummary 746000..746090
+            host/tf_data_iterator_get_next/1: IteratorGetNextOp::DoCompute 300..43800
+            ",
+            &[(20, 54500, "calls", true, false)],
+        );
+    }
+
+    #[test]
+    fn a_single_program_that_another_language_runs_is_a_step() {
+        check(
+            "
+            host/julia: PjRtStreamExecutorLoadedExecutable::Execute 100..7700
+            gpu0/s: fusion 5000..5002
+            ",
+            &[(100, 7600, "calls", true, false)],
+        );
+    }
+
+    #[test]
+    fn a_small_call_beside_a_single_large_one_is_no_step() {
+        check(
+            "host/python: PjitFunction(add) 0..10, PjitFunction(train) 100..1000",
+            &[(100, 900, "calls", true, false)],
+        );
+        check("host/python: PjitFunction(a) 0..10, PjitFunction(b) 20..30, PjitFunction(c) 40..50", &[]);
+    }
+
+    #[test]
+    fn batches_at_the_ends_of_a_profile_lack_their_marker() {
+        check(
+            "host/python: train_function{traced=false} 0..80, train#31 100..190, \
+             train_function{traced=false} 101..180, train#32 200..290, \
+             train_function{traced=false} 201..280, train_function{traced=false} 301..380, \
+             EagerLocalExecute: WriteSummary 500..510",
+            &[
+                (0, 100, "markers", true, false),
+                (100, 100, "markers", true, false),
+                (200, 101, "markers", true, false),
+                (301, 90, "markers", true, false),
+            ],
+        );
+    }
+
+    #[test]
+    fn stopping_the_profiler_is_no_step_and_part_of_none() {
+        let step = |at: i64| {
+            format!("PjitFunction(f) {at}..{}, PjitFunction(g) {}..{}", at + 30, at + 40, at + 70)
+        };
+        check(
+            &format!(
+                "host/python: {}, {}, {}, $profiler.py:213 stop_trace 290..900, {}",
+                step(0), step(100), step(200), step(300)
+            ),
+            &[
+                (0, 100, "calls", true, false),
+                (100, 100, "calls", true, false),
+                (200, 90, "calls", true, false),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_device_clock_that_was_moved_lowers_the_confidence() {
+        let picture = |early: i64| {
+            let mut rows = ["host/python: x 0..1", "gpu0/s: y 0..1"].map(str::to_owned);
+            for it in 1..=5 {
+                let at = it * 1000;
+                rows[0] += &format!(
+                    ", train#{it} {at}..{}, cuLaunchKernel@{it} {}..{}",
+                    at + 990, at + 10, at + 20
+                );
+                rows[1] += &format!(", k@{it} {}..{}", at + 30 - early, at + 900 - early);
+            }
+            let tables = Tables::new(Arc::new(draw(&rows.join("\n"))));
+            tables.get::<Step>()[0].confidence
+        };
+        assert_eq!(picture(0), 0.98);
+        assert!(picture(300) < 0.9);
+    }
+
+    #[test]
+    fn among_three_steps_the_first_can_be_warm_up() {
+        assert!(first_is_warmup(&[24, 4, 5], &[0, 0, 0]), "many times as long");
+        assert!(!first_is_warmup(&[24, 4, 20], &[0, 0, 0]), "a slow step comes again");
+        assert!(!first_is_warmup(&[12, 10, 9], &[0, 0, 0]));
+        assert!(first_is_warmup(&[20, 10, 10], &[8, 0, 0]), "compiling explains it");
+        assert!(!first_is_warmup(&[20, 10, 10], &[8, 6, 6]), "all compile");
+        assert!(first_is_warmup(&[20, 10], &[8, 0]));
+        assert!(!first_is_warmup(&[20, 5], &[0, 0]), "of two, who is slow?");
     }
 
     #[test]

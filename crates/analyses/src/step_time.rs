@@ -134,7 +134,8 @@ impl Analysis for StepTime {
                     };
                     steps.iter().map(parts).collect()
                 };
-                devices.par_iter().map(|&it| (trace.track_name(it), parts(it))).collect()
+                let all = devices.par_iter().map(|&it| (trace.track_name(it), parts(it)));
+                with_work(all.collect())
             };
             for (at, step) in steps.iter().enumerate() {
                 for (device, parts) in &of_devices {
@@ -147,6 +148,18 @@ impl Analysis for StepTime {
         }
         rows
     }
+}
+
+/// Without devices that did nothing in any of the steps while others did: they work at other times,
+/// and say nothing of these.
+fn with_work(devices: Vec<(&str, Vec<Parts>)>) -> Vec<(&str, Vec<Parts>)> {
+    let works = |it: &(&str, Vec<Parts>)| {
+        it.1.iter().any(|parts| DEVICE_PARTS.iter().any(|&part| parts[part] > 0))
+    };
+    if !devices.iter().any(works) {
+        return devices;
+    }
+    devices.into_iter().filter(works).collect()
 }
 
 /// The devices of a host that did anything.
@@ -445,12 +458,15 @@ impl HostTime {
         let others = Others::of(trace, host, driver);
         // Python holds the step only while nothing of the framework runs. Where calls of this
         // thread make the steps, a gap between them says so; else the other threads must.
-        let mut running = match driver == steps_on {
-            true => Vec::new(),
-            false => intersect(&time.python, &others.framework),
+        // The threads on which the runtime of compiled programs works for it always say so, but
+        // for time in which a function of Python is known to have been running.
+        let framework = match driver == steps_on {
+            true => subtract(&others.pools, &python_frames(trace, driver)),
+            false => others.framework,
         };
+        let mut running = intersect(&time.python, &framework);
         if !running.is_empty() {
-            time.python = subtract(&time.python, &others.framework);
+            time.python = subtract(&time.python, &framework);
             time.runtime.append(&mut running);
             time.runtime = union(time.runtime);
         }
@@ -470,6 +486,20 @@ impl HostTime {
         }
         time
     }
+}
+
+/// When functions of Python ran on a thread, as far as they were recorded.
+fn python_frames(trace: &Trace, track: TrackId) -> Vec<Span> {
+    let mut frames = Vec::new();
+    for row in trace.rows_of(track, OpKind::Python) {
+        add(&mut frames, (trace.events.start[row].0, trace.events.end(EventId(row as u32)).0));
+    }
+    union(frames)
+}
+
+/// Threads of the runtime of compiled programs (PjRt, TFRT): no code of the user runs there.
+fn is_runtime_pool(name: &str) -> bool {
+    ["pjrt", "py_xla", "tfrt"].iter().any(|it| name.contains(it))
 }
 
 /// Whether a thread runs Python code: only then is a gap between calls the user's.
@@ -596,6 +626,8 @@ struct Others {
     python: Vec<Span>,
     /// Dispatching, executing, launching: anything but waiting.
     framework: Vec<Span>,
+    /// The same on threads that belong to the runtime of compiled programs.
+    pools: Vec<Span>,
 }
 
 impl Others {
@@ -614,6 +646,7 @@ impl Others {
             all.output.append(&mut part.output);
             all.python.append(&mut part.python);
             all.framework.append(&mut part.framework);
+            all.pools.append(&mut part.pools);
         }
         Others {
             input: union(all.input),
@@ -621,6 +654,7 @@ impl Others {
             output: union(all.output),
             python: union(all.python),
             framework: union(all.framework),
+            pools: union(all.pools),
         }
     }
 
@@ -659,12 +693,18 @@ impl Others {
             };
             add(to, (start, end));
         }
+        if is_runtime_pool(trace.track_name(track)) {
+            out.pools = out.framework.clone();
+        }
         out
     }
 }
 
 /// A step's time on a device, in the order of [`CATEGORIES`] but for what is left over: idle.
 type Parts = [i64; 9];
+
+/// Of these, what a device did: copies in, compute, communication, copies out.
+const DEVICE_PARTS: [usize; 4] = [1, 5, 6, 7];
 
 /// Gives every instant of `window` to one category at most.
 fn parts(window: Span, busy: [&[Span]; 5], host: &HostTime) -> Parts {
@@ -824,6 +864,52 @@ mod tests {
             host/tf_data_private/3: y/Decode:Decode 12..48
             ",
             &[("input", 36), ("python", 20), ("runtime", 14), ("compute", 30)],
+        );
+    }
+
+    #[test]
+    fn what_the_runtime_does_on_its_own_threads_is_not_python() {
+        check(
+            "
+            host/python: PjitFunction(f) 0..10, PjitFunction(f) 100..110, PjitFunction(f) 200..210
+            host/tf_pjrt_thread_pool/1: BufferSequencingEvent::Execute 20..80
+            gpu0/s: k 5..15
+            ",
+            &[("python", 25), ("runtime", 65), ("compute", 10)],
+        );
+        check(
+            "
+            host/python: PjitFunction(f) 0..10, $train.py:7 augment 10..95, \
+             PjitFunction(f) 100..110, PjitFunction(f) 200..210
+            host/tf_pjrt_thread_pool/1: BufferSequencingEvent::Execute 20..80
+            gpu0/s: k 5..15
+            ",
+            &[("python", 85), ("runtime", 5), ("compute", 10)],
+        );
+    }
+
+    #[test]
+    fn a_device_that_works_at_other_times_does_not_count() {
+        let tables = Tables::new(Arc::new(draw(
+            "
+            host/python: train#1 100..200, train#2 200..300
+            gpu0/s: a 0..50
+            gpu1/s: b 110..180
+            ",
+        )));
+        let devices: Vec<String> =
+            tables.get::<StepTime>().iter().map(|it| it.device.clone()).collect();
+        assert_eq!(devices, ["gpu1", "gpu1"]);
+    }
+
+    #[test]
+    fn waiting_for_copies_is_not_compute() {
+        check(
+            "
+            host/python: train#1 0..100, train#2 100..200
+            tpu0/XLA Ops: copy-start.1 0..1, copy-done.1 1..41, fusion 41..60, send-done.3 60..70, all-reduce-done 70..100
+            ",
+            &[("transfer_in", 41), ("compute", 19), ("collective", 40)],
         );
     }
 

@@ -107,13 +107,23 @@ fn devices_in_words(report: &Report) -> String {
         }
     }
     if kinds.is_empty() {
-        return "CPU only".to_owned();
+        return match report.run.silent_devices.first() {
+            Some(it) => format!("{}, of which nothing was recorded", it.name),
+            None => "CPU only".to_owned(),
+        };
     }
     let word = |(name, n): &(String, usize)| match n {
         1 => name.clone(),
         n => format!("{n} × {name}"),
     };
     kinds.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
+/// What qualifies the verdict: how fast the job says it is, and devices nobody saw work.
+fn asides(report: &Report) -> Vec<String> {
+    let pace = report.pace.as_ref().zip(report.steps.as_ref());
+    let pace = pace.map(|(pace, steps)| pace.beside(steps.mean, steps.count));
+    pace.into_iter().chain(report.run.unrecorded_devices()).collect()
 }
 
 fn text(report: &Report, all: bool, out: &Output) -> String {
@@ -124,6 +134,9 @@ fn text(report: &Report, all: bool, out: &Output) -> String {
     let _ = writeln!(text);
     text += &out.strong(wrap(&headline(report), width, " ").trim_end());
     text.push('\n');
+    for sentence in asides(report) {
+        text += &wrap(&sentence, width, " ");
+    }
     if !report.breakdown.is_empty() {
         text += &bar(report, out);
         text += &legend(report, out);
@@ -267,6 +280,9 @@ fn ops_grid(report: &Report) -> Grid {
 
 fn markdown(report: &Report) -> String {
     let mut text = format!("# {}\n\n{}\n\n", run_facts(report, usize::MAX), headline(report));
+    for sentence in asides(report) {
+        let _ = writeln!(text, "{sentence}\n");
+    }
     text += &breakdown_grid(report).markdown();
     text += &beside::markdown(report);
     text += &findings::markdown(report);

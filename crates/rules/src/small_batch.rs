@@ -48,6 +48,10 @@ impl Rule for SmallBatch {
         let Some(facts) = facts(tables) else {
             return Verdict::unknown(NO_STEPS);
         };
+        // The framework's time is then that of waiting for the device, too.
+        if analyses::run_info::hides_its_work(tables.trace()) {
+            return Verdict::unknown("nothing that ran on the accelerator was recorded");
+        }
         let told = batch(tables.trace());
         let fixed = facts.of("runtime");
         // On a CPU the runtime must be more than the math; a device idles for all of it.

@@ -10,7 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analyses::input_stage::pipeline::{Pipeline, without_indices};
 use analyses::op_time::OpTime;
-use analyses::run_info::{Device, devices, frameworks, window};
+use analyses::pace::Pace;
+use analyses::run_info::{
+    Device, devices, frameworks, hidden_devices, hides_its_work, unrecorded, window,
+};
 use analyses::step::{Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
 use analyses::stream_sum::StreamSums;
@@ -36,6 +39,8 @@ pub struct Report {
     pub unknown: Vec<(&'static str, &'static str)>,
     /// What slows the run, what to change, and what could not be judged.
     pub diagnosis: Diagnosis,
+    /// How fast the job itself says that it trains, where its log tells.
+    pub pace: Option<Pace>,
     /// What was recorded beside the profile.
     pub beside: Beside,
     pub notes: Vec<Note>,
@@ -47,7 +52,10 @@ pub struct RunFacts {
     pub name: String,
     pub frameworks: Vec<&'static str>,
     pub hosts: Vec<String>,
+    /// Those on which anything was seen to run.
     pub devices: Vec<Device>,
+    /// Those that are there, and of which nothing was recorded.
+    pub silent_devices: Vec<Device>,
     pub window: Dur,
     pub events: usize,
     /// Points of the training log beside the profile.
@@ -69,6 +77,27 @@ pub struct StepFacts {
     pub p95: Dur,
     /// Of a sample; `None` for a single step.
     pub stdev: Option<Dur>,
+}
+
+impl RunFacts {
+    /// How many accelerators there are, in use or not.
+    pub fn devices_present(&self) -> usize {
+        self.devices.len() + self.silent_devices.len()
+    }
+
+    /// How many of them were seen to compute.
+    pub fn devices_computing(&self) -> usize {
+        self.devices.iter().filter(|it| it.computes).count()
+    }
+
+    /// The sentence about devices of which nothing was recorded.
+    pub fn unrecorded_devices(&self) -> Option<String> {
+        // Of a damaged file nobody knows what was recorded.
+        if self.events == 0 {
+            return None;
+        }
+        unrecorded(&[&self.devices[..], &self.silent_devices[..]].concat())
+    }
 }
 
 /// A category's part of the step.
@@ -113,6 +142,9 @@ impl Session {
         let trace = self.trace();
         let breakdown = self.breakdown();
         let main = largest(&breakdown).map(|it| it.category);
+        let (used, mut silent): (Vec<_>, Vec<_>) =
+            devices(trace).into_iter().partition(|it| it.used);
+        silent.extend(hidden_devices(trace));
         Report {
             run: RunFacts {
                 path: self.run.path.display().to_string(),
@@ -122,7 +154,8 @@ impl Session {
                     .tracks_of(TrackKind::Host)
                     .map(|it| trace.track_name(it).to_owned())
                     .collect(),
-                devices: devices(trace).into_iter().filter(|it| it.used).collect(),
+                devices: used,
+                silent_devices: silent,
                 window: window(trace),
                 events: trace.events.len(),
                 scalars: trace.scalars.len(),
@@ -133,6 +166,7 @@ impl Session {
             breakdown,
             unknown: self.unknown(),
             diagnosis: Diagnosis::default(),
+            pace: Pace::of(self.tables()),
             beside: Beside::of(self.tables()),
             notes: trace.notes.clone(),
         }
@@ -282,7 +316,15 @@ impl Session {
         let has = |kind| trace.tracks_of(kind).any(|it| !trace.tracks[it.row()].events.is_empty());
         let mut unknown = Vec::new();
         if !has(TrackKind::Stream) {
-            let why = "this profile shows no accelerator";
+            let present = hides_its_work(trace);
+            let why = match present {
+                true => "nothing that ran on the accelerator was recorded",
+                false => "this profile shows no accelerator",
+            };
+            if present {
+                // What ran on it is hidden in the time of the framework that waits for it.
+                unknown.push(("compute", why));
+            }
             unknown.extend([("transfer_in", why), ("transfer_out", why)]);
         }
         if !has(TrackKind::Thread) {

@@ -30,5 +30,5 @@ mod truth;
 mod wire;
 
 pub use big::{Shape, Written, write_big};
-pub use scenarios::{Scenario, scenarios};
+pub use scenarios::{Scenario, scenarios, wild_scenarios};
 pub use truth::{Category, CopyTruth, Direction, FoundBy, KernelTruth, Truth};

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use synth::{Scenario, Shape, scenarios, write_big};
+use synth::{Scenario, Shape, scenarios, wild_scenarios, write_big};
 
 const USAGE: &str = "usage: synth list
        synth small DIR                                        every scenario below DIR
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 fn run(args: &[&str], out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     match args {
         ["list"] => {
-            for scenario in scenarios() {
+            for scenario in scenarios().into_iter().chain(wild_scenarios()) {
                 writeln!(out, "{:20} {}", scenario.name, scenario.about)?;
             }
             Ok(())
@@ -65,7 +65,7 @@ fn big_options(options: &[&str]) -> Result<(Shape, u64), Box<dyn Error>> {
 }
 
 fn small(dir: &Path) -> io::Result<()> {
-    for (path, bytes) in scenarios().iter().flat_map(Scenario::tree) {
+    for (path, bytes) in scenarios().iter().chain(&wild_scenarios()).flat_map(Scenario::tree) {
         let path = dir.join(path);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;

@@ -85,6 +85,8 @@ pub(crate) struct Rig {
     pub(crate) layers: u64,
     /// The host's clock zero, seen from the cluster's.
     pub(crate) began_us: u64,
+    /// By how much the devices' clocks are behind the host's.
+    pub(crate) behind_us: u64,
 }
 
 impl Rig {
@@ -105,6 +107,7 @@ impl Rig {
             grid: WHOLE_WAVES,
             layers: 1,
             began_us: 0,
+            behind_us: 0,
         }
     }
 
@@ -144,7 +147,7 @@ impl Rig {
         dur_us: u64,
         stats: Stats<'_>,
     ) {
-        let start_ps = (self.step_us + at_us) * PS_PER_US;
+        let start_ps = (self.step_us + at_us - self.behind_us) * PS_PER_US;
         self.gpus[gpu].event(line, name, start_ps, dur_us * PS_PER_US, stats);
     }
 

@@ -8,6 +8,7 @@ mod accelerators;
 mod causes;
 mod dialects;
 mod tpu;
+mod wild;
 
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,16 @@ pub fn scenarios() -> Vec<Scenario> {
         accelerators::small_batch(),
         accelerators::no_tensor_cores(),
         accelerators::low_occupancy(),
+    ]
+}
+
+/// Profiles as people publish them, of which less holds than of the others.
+pub fn wild_scenarios() -> Vec<Scenario> {
+    vec![
+        wild::keras_one_batch(),
+        wild::keras_silent_gpu(),
+        wild::skewed_clock(),
+        wild::stop_inside(),
     ]
 }
 

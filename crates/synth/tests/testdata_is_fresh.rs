@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use synth::{Scenario, scenarios};
+use synth::{Scenario, scenarios, wild_scenarios};
 
 #[test]
 fn testdata_is_fresh() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/synthetic");
     let update = std::env::var_os("UPDATE").is_some();
-    for (path, bytes) in scenarios().iter().flat_map(Scenario::tree) {
+    for (path, bytes) in scenarios().iter().chain(&wild_scenarios()).flat_map(Scenario::tree) {
         let path = dir.join(path);
         if update {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -25,7 +25,7 @@ fn testdata_is_fresh() {
 fn every_scenario_is_in_the_readme() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/synthetic");
     let readme = fs::read_to_string(dir.join("README.md")).unwrap();
-    for scenario in scenarios() {
+    for scenario in scenarios().into_iter().chain(wild_scenarios()) {
         assert!(readme.contains(&format!("| `{}` |", scenario.name)), "{}", scenario.name);
     }
 }

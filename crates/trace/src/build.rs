@@ -12,6 +12,7 @@ use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use rayon::prelude::*;
 
+use crate::clock;
 use crate::scalar::Logs;
 use crate::{
     ArgRun, ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId,
@@ -480,6 +481,7 @@ impl TraceBuilder {
             series: self.logs.series,
             scalars,
             left_out: self.logs.left_out,
+            clock_shifts: Vec::new(),
             notes: self.notes,
         };
         let (kind, kinds) = classify(&trace);
@@ -489,6 +491,8 @@ impl TraceBuilder {
         }
         mark_steps(&mut trace);
         mark_blits(&mut trace);
+        mark_copies(&mut trace);
+        clock::align(&mut trace);
         trace
     }
 
@@ -878,6 +882,71 @@ fn mark_blits(trace: &mut Trace) {
         let track = trace.track_of(to);
         trace.events.kind[to.row()] = kind;
         trace.tracks[track.row()].kinds.insert(kind);
+    }
+}
+
+/// Copies that a compiled program starts and waits for later: the start says which way they go,
+/// and the wait carries its number.
+fn mark_copies(trace: &mut Trace) {
+    let part = |trace: &Trace, event: EventId| {
+        let name = trace.name(event).trim_start_matches('%');
+        let starts = name.strip_prefix("copy-start").map(|it| (true, it));
+        let part = starts.or_else(|| name.strip_prefix("copy-done").map(|it| (false, it)));
+        part.map(|(starts, number)| (starts, (trace.detail(event).program_id, number.to_owned())))
+    };
+    let is_part = |it: &str| {
+        let it = it.trim_start_matches('%');
+        it.starts_with("copy-start") || it.starts_with("copy-done")
+    };
+    if !trace.strings.iter().any(|it| is_part(it.1)) {
+        return;
+    }
+    let streams: Vec<TrackId> = trace.tracks_of(TrackKind::Stream).collect();
+    for stream in streams {
+        let rows = trace.tracks[stream.row()].rows();
+        // Many runs of few names.
+        let mut met: HashMap<(StrId, DetailId), Option<OpKind>> = HashMap::new();
+        let mut directions: HashMap<(Option<i64>, String), OpKind> = HashMap::new();
+        for row in rows.clone() {
+            let key = (trace.events.name[row], trace.events.detail[row]);
+            if met.contains_key(&key) {
+                continue;
+            }
+            let event = EventId(row as u32);
+            let part = part(trace, event);
+            let own = trace.detail(event).copy_memory.map(|it| of_memory(trace.text(it)));
+            if let (Some((true, number)), Some(own)) = (&part, own) {
+                directions.insert(number.clone(), own);
+            }
+            met.insert(key, part.map(|_| own.unwrap_or(OpKind::CopyIn)));
+        }
+        if met.values().all(Option::is_none) {
+            continue;
+        }
+        let mut kinds = OpKinds::default();
+        let mut known: HashMap<(StrId, DetailId), OpKind> = HashMap::new();
+        for row in rows {
+            let key = (trace.events.name[row], trace.events.detail[row]);
+            let Some(&Some(own)) = met.get(&key) else { continue };
+            let kind = *known.entry(key).or_insert_with(|| {
+                let event = EventId(row as u32);
+                let said = trace.detail(event).copy_memory.is_some();
+                let started = part(trace, event).and_then(|it| directions.get(&it.1)).copied();
+                if said { own } else { started.unwrap_or(own) }
+            });
+            trace.events.kind[row] = kind;
+            kinds.insert(kind);
+        }
+        trace.tracks[stream.row()].kinds.insert_all(kinds);
+    }
+}
+
+/// Which way a copy goes, by the memories it is between.
+fn of_memory(memory: &str) -> OpKind {
+    match memory {
+        "host to device" => OpKind::CopyIn,
+        "device to host" => OpKind::CopyOut,
+        _ => OpKind::CopyOnDevice,
     }
 }
 

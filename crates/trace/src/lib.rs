@@ -12,6 +12,7 @@
 //! Known here: no file format, no table, no output.
 
 mod build;
+mod clock;
 mod op;
 mod process;
 mod scalar;
@@ -19,6 +20,7 @@ pub mod testing;
 mod time;
 
 pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
+pub use clock::ClockShift;
 pub use op::{OpFamily, OpKind, OpKinds, OpName};
 pub use process::{Frame, Place, Process, StackSample, Stacks, StepCount, Window};
 pub use scalar::{LeftOut, Scalar, Series};
@@ -58,6 +60,8 @@ pub struct Trace {
     pub scalars: Vec<Scalar>,
     /// What was logged beside scalars, by run and kind.
     pub left_out: Vec<LeftOut>,
+    /// Devices whose events were moved onto the host's clock.
+    pub clock_shifts: Vec<ClockShift>,
     /// What the sources had to skip or guess.
     pub notes: Vec<Note>,
 }
@@ -483,6 +487,8 @@ pub enum NoteKind {
     UnreadableFile,
     /// More files than are read at once.
     TooManyFiles,
+    /// A device's clock is not the host's: its events were moved.
+    ClockShifted,
 }
 
 impl NoteKind {
@@ -499,6 +505,7 @@ impl NoteKind {
             NoteKind::BadText => "bad-text",
             NoteKind::UnreadableFile => "unreadable-file",
             NoteKind::TooManyFiles => "too-many-files",
+            NoteKind::ClockShifted => "clock-shifted",
         }
     }
 }

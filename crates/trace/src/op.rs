@@ -226,6 +226,10 @@ impl OpKind {
         if is_collective(&lower) {
             return OpKind::Collective;
         }
+        // Which way a compiled program's copy goes, its name does not say.
+        if starts_with_any(lower.trim_start_matches('%'), &["copy-done", "copy-start"]) {
+            return OpKind::CopyIn;
+        }
         OpKind::Kernel
     }
 }
@@ -267,8 +271,10 @@ fn is_collective(lower: &str) -> bool {
         "collective-permute",
         "collective-broadcast",
         "ragged-all-to-all",
+        "send-done",
+        "recv-done",
     ];
-    starts_with_any(lower, PREFIXES)
+    starts_with_any(lower.trim_start_matches('%'), PREFIXES)
 }
 
 /// A Python frame that waits for a data loader, as `$dataloader.py:701 __next__`.

@@ -101,6 +101,9 @@ fn starts_of_work(
         starts.dedup_by_key(|it| it.0);
         return Some(starts);
     }
+    if let Some(runs) = program_runs(trace, host) {
+        return Some(runs.starts);
+    }
     let threads = on_host(trace, host, TrackKind::Thread);
     let threads: Vec<TrackId> =
         threads.filter(|&it| !is_pipeline_thread(trace.track_name(it))).collect();
@@ -109,6 +112,46 @@ fn starts_of_work(
     let is_work = |trace: &Trace, it: EventId| program_of(trace, it) == Some(program);
     let (_, work) = period_on(trace, calls.track, &threads, is_work)?;
     Some(work.starts)
+}
+
+/// Runs of one compiled program on a device, as the device's own line of programs shows them.
+struct ProgramRuns {
+    track: TrackId,
+    name: StrId,
+    starts: Vec<(i64, i64, Option<i64>)>,
+}
+
+/// Those of the program that takes most time, on the device that ran it most often. Programs that
+/// only prepare something run beside it now and then.
+fn program_runs(trace: &Trace, host: TrackId) -> Option<ProgramRuns> {
+    let mut runs: BTreeMap<(StrId, TrackId), (i64, Vec<EventId>)> = BTreeMap::new();
+    for track in on_host(trace, host, TrackKind::Summary) {
+        if trace.track_name(track) != "XLA Modules" {
+            continue;
+        }
+        for row in trace.tracks[track.row()].rows() {
+            let run = runs.entry((trace.events.name[row], track)).or_default();
+            run.0 = run.0.saturating_add(trace.events.dur[row].0);
+            run.1.push(EventId(row as u32));
+        }
+    }
+    let ((name, track), (_, events)) =
+        runs.into_iter().max_by_key(|it| (it.1.0, std::cmp::Reverse(it.0)))?;
+    let marks: Vec<_> = events.into_iter().map(|it| (it, None)).collect();
+    Some(ProgramRuns { track, name, starts: super::starts_of(trace, &marks) })
+}
+
+/// Where nothing of the host tells steps apart: the runs of the program that takes most time.
+pub fn by_programs(trace: &Trace, host: TrackId) -> Option<Found> {
+    let runs = program_runs(trace, host)?;
+    (runs.starts.len() >= 3).then(|| Found {
+        track: runs.track,
+        by: "calls",
+        confidence: 0.8,
+        marker: trace.text(runs.name).to_owned(),
+        starts: runs.starts,
+        ends_at: None,
+    })
 }
 
 /// The compiled program that an op belongs to.
@@ -184,6 +227,7 @@ mod tests {
     use std::sync::Arc;
 
     use trace::testing::draw;
+    use trace::{Dur, Time, TraceBuilder, TrackKind};
 
     use crate::Tables;
     use crate::step::Step;
@@ -206,6 +250,29 @@ mod tests {
         let steps = tables.get::<Step>();
         let durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
         assert_eq!(durs, [50_000_000; 7]);
+    }
+
+    #[test]
+    fn programs_on_a_device_are_the_steps_of_calls_that_run_ahead() {
+        let us = |it: i64| Time(it * 1_000_000);
+        let dur = |it: i64| Dur(it * 1_000_000);
+        let mut out = TraceBuilder::new();
+        let host = out.track(None, TrackKind::Host, "host");
+        let process = out.track(Some(host), TrackKind::Process, "p");
+        let thread = out.track(Some(process), TrackKind::Thread, "main");
+        let device = out.track(Some(host), TrackKind::Device, "tpu0");
+        let modules = out.track(Some(device), TrackKind::Summary, "XLA Modules");
+        out.event(modules, "jit_init(1)", us(0), dur(5));
+        // The first call compiles for 400 µs, some return at once, the others wait in turn.
+        for call in 0..20 {
+            let at = if call == 0 { 0 } else { (399 + call).max((call - 8) * 50 + 400) };
+            out.event(thread, "PjitFunction(f)", us(at), if call == 0 { dur(399) } else { dur(1) });
+            out.event(modules, "jit_f(2)", us(400 + call * 50), dur(49));
+        }
+        let tables = Tables::new(Arc::new(out.finish()));
+        let steps = tables.get::<Step>();
+        let durs: Vec<i64> = steps.iter().take(19).map(|it| it.dur_ps / 1_000_000).collect();
+        assert_eq!(durs, [50; 19]);
     }
 
     /// When calls that take 1 µs return: three at once, then as the work lets them, with a wait

@@ -27,6 +27,7 @@ pub fn as_json(report: &Report) -> Value {
             "median_ms": ms(it.median),
             "p95_ms": ms(it.p95),
             "stdev_ms": it.stdev.map(ms),
+            "pace_ms": report.pace.as_ref().map(|it| ms(it.step)),
         }),
         None => json!({"count": 0, "found_by": "none", "confidence": 0.0}),
     };

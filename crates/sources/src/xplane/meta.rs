@@ -31,7 +31,8 @@ impl Lift {
         match stat {
             "tf_op" | "annotation" | "level 0" | "name" | "hlo_op" | "hlo_module"
             | "hlo_category" | "program_id" | "kernel_details" | "memcpy_details" | "is_func"
-            | "tf_function_call" | "cuda_graph_id" | "cuda_graph_exec_id" | "_a" => Lift::Detail,
+            | "tf_function_call" | "cuda_graph_id" | "cuda_graph_exec_id" | "_a"
+            | "shape_with_layout" => Lift::Detail,
             "correlation_id" => Lift::Correlation,
             "step_num" => Lift::StepNumber,
             "_r" => Lift::Root,
@@ -387,6 +388,9 @@ impl PlaneMeta {
             if self.lift(stat.id) != Lift::Detail {
                 continue;
             }
+            if self.stat_name(stat.id) == SHAPE {
+                continue;
+            }
             if self.text_len(stat) > LONGEST_TEXT {
                 out.note(NoteKind::BadText, || {
                     format!("a stat {:?} of {} bytes", self.stat_name(stat.id), self.text_len(stat))
@@ -431,7 +435,32 @@ impl PlaneMeta {
                 _ => (),
             }
         }
+        // Shapes of other ops can be long, and say nothing that is asked.
+        let category = detail.hlo_category.map(|it| out.strings().get(it));
+        if let Some(category @ ("copy-start" | "copy-done")) = category
+            && let Some(&shape) = stats.iter().find(|it| self.stat_name(it.id) == SHAPE)
+        {
+            let memory = memory_of_copy(category, &self.resolve(shape).1.to_string());
+            detail.copy_memory = memory.map(|it| out.text(it));
+        }
     }
+}
+
+/// Between which memories a compiled program copies, by what it makes. A start makes the copy, what
+/// is copied, and a context; a wait makes the copy alone, which says where it came from only if it
+/// is in the host's memory: `S(5)`.
+fn memory_of_copy(category: &str, shape: &str) -> Option<&'static str> {
+    const ON_HOST: &str = "S(5)";
+    if category == "copy-done" {
+        return shape.contains(ON_HOST).then_some("device to host");
+    }
+    let mut parts = shape.trim_start_matches('(').split("}, ");
+    let (to, from) = (parts.next()?, parts.next()?);
+    Some(match (from.contains(ON_HOST), to.contains(ON_HOST)) {
+        (true, false) => "host to device",
+        (false, true) => "device to host",
+        _ => "within the device",
+    })
 }
 
 /// A detail as it is put together.
@@ -441,6 +470,9 @@ pub struct Parts {
     name: Option<StrId>,
     annotation: Option<StrId>,
 }
+
+/// What an op makes, and in which memory.
+const SHAPE: &str = "shape_with_layout";
 
 /// Longer than the name of any kernel and the joined op names of any fusion. Many events may
 /// refer to one text, and many rows of tables repeat it.
@@ -527,7 +559,20 @@ fn map_value(bytes: &[u8], entry: &Range<usize>) -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{copy_bytes, copy_memory, kernel_shape};
+    use super::{copy_bytes, copy_memory, kernel_shape, memory_of_copy};
+
+    #[test]
+    fn copies_of_programs_say_which_way_they_go() {
+        let device = "f32[5,1024]{1,0:T(8,128)}";
+        let host = "f32[5,1024]{1,0:T(8,128)S(5)}";
+        let start = |to: &str, from: &str| format!("({to}, {from}, u32[]{{:S(2)}})");
+        let of = |category, shape: &str| memory_of_copy(category, shape);
+        assert_eq!(of("copy-start", &start(device, host)), Some("host to device"));
+        assert_eq!(of("copy-start", &start(host, device)), Some("device to host"));
+        assert_eq!(of("copy-start", &start(device, device)), Some("within the device"));
+        assert_eq!(of("copy-done", host), Some("device to host"));
+        assert_eq!(of("copy-done", device), None);
+    }
 
     #[test]
     fn all_dialects_of_launch_details() {
