@@ -226,6 +226,7 @@ macro_rules! registry {
 }
 
 registry![
+    code_site::CodeSite,
     compile::Compile,
     copy::Copy,
     critical_path::CriticalPath,

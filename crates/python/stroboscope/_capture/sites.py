@@ -683,9 +683,9 @@ def _wrap_inherited(owner: Any, name: str, kind: str, **what: Any) -> None:
 
 
 _CALLS = ("num_parallel_calls", "deterministic")
-# A method of `Dataset`: the argument that is a function, and those that say how it runs.
+# A method of `Dataset`: the argument that is a function, and those that say how it runs. Not
+# `apply`: what it is given calls the others.
 _STAGES: dict[str, tuple[Optional[str], tuple[str, ...]]] = {
-    "apply": ("transformation_func", ()),
     "batch": (None, ("batch_size", "drop_remainder", *_CALLS)),
     "bucket_by_sequence_length": ("element_length_func", ("drop_remainder",)),
     "cache": (None, ("filename",)),
