@@ -22,6 +22,7 @@ import sysconfig
 import threading
 import tokenize
 import weakref
+from bisect import bisect_right
 from itertools import islice
 from time import time_ns
 from types import CodeType, FrameType
@@ -301,12 +302,13 @@ class _Source:
 
     def __init__(self, text: str) -> None:
         self._lines = text.splitlines()
-        self._tree: Optional[ast.AST] = None
+        self._statements: list[ast.stmt] = []
         try:
-            self._tree = ast.parse(text)
+            self._statements = ast.parse(text).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             # A notebook's cell with magic commands, as a rule: its lines are still worth having.
             pass
+        self._firsts = [_whole(it)[0] for it in self._statements]
 
     @staticmethod
     def read(file: str) -> Optional[_Source]:
@@ -327,9 +329,10 @@ class _Source:
     ) -> tuple[str, int, Position, Optional[str]]:
         """The statement's text, its first line, the call's exact place and its short form."""
         first, last, call = position.line, position.end_line or position.line, None
-        if self._tree is not None:
+        at = bisect_right(self._firsts, position.line)
+        if at > 0:
             last_line = position.end_line or position.line
-            statement, nodes = _statement(self._tree, position.line, last_line)
+            statement, nodes = _statement(self._statements[at - 1], position.line, last_line)
             if statement is not None:
                 first, last = _extent(statement, position.line)
             node = _call_at(nodes, position, kind)
