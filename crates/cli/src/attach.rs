@@ -119,6 +119,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         format: args.format,
         no_findings: false,
         strict: false,
+        diff: false,
     };
     report::run(&report, out)
 }
