@@ -68,6 +68,7 @@ files![
     "_capture/frameworks.py" = "_capture/frameworks.py",
     "_capture/log.py" = "_capture/log.py",
     "_capture/sites.py" = "_capture/sites.py",
+    "_capture/source.py" = "_capture/source.py",
     "_capture/stacks.py" = "_capture/stacks.py",
     "_capture/steps.py" = "_capture/steps.py",
 ];

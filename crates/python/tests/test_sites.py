@@ -237,16 +237,15 @@ def test_a_forked_child_notes_nothing(noted: Noted):
 
 
 def test_noting_again_costs_little(noted: Noted):
-    """A generous limit: it is some microseconds, beside a stage's hundreds."""
+    """A generous limit: it is ten microseconds, beside a stage's hundreds."""
+    import time
     import timeit
 
     ds = Dataset.range(1)
-    Dataset.range(1)
-    plain = Dataset.map.__wrapped__  # type: ignore[attr-defined]
     n = 2000
-    noting = min(timeit.repeat(lambda: ds.map(len), number=n, repeat=5)) / n
-    bare = min(timeit.repeat(lambda: plain(ds, len), number=n, repeat=5)) / n
-    assert noting - bare < 200e-6
+    # Not by the wall clock: others may use the machine.
+    times = timeit.repeat(lambda: ds.map(len), number=n, repeat=5, timer=time.thread_time)
+    assert min(times) / n < 200e-6
 
 
 # With frameworks, under `strobe run`.

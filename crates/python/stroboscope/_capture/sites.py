@@ -12,32 +12,25 @@ the call.
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
-import linecache
 import os
 import sys
 import sysconfig
 import threading
-import tokenize
 import weakref
-from bisect import bisect_right
 from itertools import islice
 from time import time_ns
 from types import CodeType, FrameType
 from typing import Any, Callable, Iterable, NamedTuple, Optional
 
 from .log import Log
+from .source import Position, Source
 
 # A program that makes more has places in a loop, or is written by another program.
 MOST_SITES = 500
 # Deeper than any program's own code below a framework's call.
 DEEPEST = 128
-# Longer files are not taken apart: that would hold Python's lock for too long.
-LONGEST_SOURCE = 1 << 20
-LONGEST_TEXT = 2000
-LONGEST_CALL = 72
 # Of a dataset that nobody noted: so many that it was made of are looked at.
 DEEPEST_DATASET = 64
 
@@ -59,14 +52,6 @@ class Place(NamedTuple):
             if found is not None and found[1] is not None:
                 return Position(self.line, found[1], found[3])
         return Position(self.line, None, None)
-
-
-class Position(NamedTuple):
-    """Where a call stands, and where it ends; Python before 3.11 knows only its line."""
-
-    line: int
-    end_line: Optional[int]
-    end_col: Optional[int]
 
 
 class Site:
@@ -113,7 +98,7 @@ class Sites:
         self._functions: dict[CodeType, int] = {}
         self._thread = threading.local()
         self._lock = threading.RLock()
-        self._sources: dict[str, Optional[_Source]] = {}
+        self._sources: dict[str, Optional[Source]] = {}
 
     # These run inside the user's calls: they never raise.
 
@@ -200,8 +185,8 @@ class Sites:
         for it in what.parts_of(given):
             if self.of(it) is None:
                 # Its own making went unseen: a class of the user's that does not call `super`.
-                kind, name = what.part_kind, type(it).__name__
-                part = self._add(kind, name, place, (), outer, {}, _code_of_class(type(it)))
+                code_of_part = _code_of_class(type(it))
+                part = self._add(what.part_kind, type(it).__name__, place, (), outer, {}, code_of_part)
                 if part is not None:
                     self.made(part, it)
         inputs = tuple(it for it in map(self.of, what.inputs_of(given)) if it is not None)
@@ -256,7 +241,7 @@ class Sites:
             inner = getattr(it, name, None)
             if inner is not None and inner is not it:
                 return self.of(inner, depth + 1)
-        inputs = it._inputs() if hasattr(it, "_inputs") else ()
+        inputs: Any = it._inputs() if hasattr(it, "_inputs") else ()
         return self.of(inputs[0], depth + 1) if len(inputs) == 1 else None
 
     def _record(self, site: Site) -> tuple[Any, ...]:
@@ -284,9 +269,9 @@ class Sites:
         file = file if file.startswith("<") else os.path.abspath(file)
         return "site", site.number, site.kind, site.name, file, position.line, end_line, text, more
 
-    def _source(self, file: str) -> Optional[_Source]:
+    def _source(self, file: str) -> Optional[Source]:
         if file not in self._sources:
-            self._sources[file] = _Source.read(file)
+            self._sources[file] = Source.read(file)
         return self._sources[file]
 
     def _fail(self, what: str, error: Exception) -> None:
@@ -295,133 +280,6 @@ class Sites:
             self._log.said("sites-failed", "%s: %s: %s" % (what, type(error).__name__, error))
         except Exception:
             pass
-
-
-class _Source:
-    """A file of the program, taken apart."""
-
-    def __init__(self, text: str) -> None:
-        self._lines = text.splitlines()
-        self._statements: list[ast.stmt] = []
-        try:
-            self._statements = ast.parse(text).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            # A notebook's cell with magic commands, as a rule: its lines are still worth having.
-            pass
-        self._firsts = [_whole(it)[0] for it in self._statements]
-
-    @staticmethod
-    def read(file: str) -> Optional[_Source]:
-        try:
-            if os.path.isfile(file):
-                if os.path.getsize(file) > LONGEST_SOURCE:
-                    return None
-                with tokenize.open(file) as source:
-                    return _Source(source.read())
-            # A notebook's cells are known to Python's tracebacks alone.
-            lines = linecache.getlines(file)
-            return _Source("".join(lines)) if lines else None
-        except (OSError, SyntaxError, UnicodeError):
-            return None
-
-    def around(
-        self, position: Position, kind: str
-    ) -> tuple[str, int, Position, Optional[str]]:
-        """The statement's text, its first line, the call's exact place and its short form."""
-        first, last, call = position.line, position.end_line or position.line, None
-        at = bisect_right(self._firsts, position.line)
-        if at > 0:
-            last_line = position.end_line or position.line
-            statement, nodes = _statement(self._statements[at - 1], position.line, last_line)
-            if statement is not None:
-                first, last = _extent(statement, position.line)
-            node = _call_at(nodes, position, kind)
-            if node is not None:
-                call = _short(node)
-                if position.end_col is None:
-                    position = Position(position.line, node.end_lineno, node.end_col_offset)
-        text = "\n".join(self._lines[first - 1 : last])
-        return text[:LONGEST_TEXT], first, position, call
-
-
-_COMPOUND = tuple(
-    getattr(ast, it)
-    for it in (
-        *("FunctionDef", "AsyncFunctionDef", "ClassDef", "For", "AsyncFor", "While", "If", "With"),
-        *("AsyncWith", "Try", "TryStar", "Match"),
-    )
-    if hasattr(ast, it)
-)
-
-
-def _statement(
-    tree: ast.AST, line: int, end_line: int
-) -> tuple[Optional[ast.stmt], list[ast.Call]]:
-    """The innermost statement around these lines, and the calls that end in it."""
-    innermost, calls, at = None, [], [tree]
-    while at:
-        node = at.pop()
-        if isinstance(node, ast.stmt):
-            first, last = _whole(node)
-            if not first <= line <= end_line <= last:
-                continue
-            innermost = node
-        elif isinstance(node, ast.Call) and line <= (node.end_lineno or 0) and node.lineno <= end_line:
-            calls.append(node)
-        at.extend(ast.iter_child_nodes(node))
-    return innermost, calls
-
-
-def _whole(node: ast.stmt) -> tuple[int, int]:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(it.lineno for it in decorators)])
-    return first, node.end_lineno or node.lineno
-
-
-def _extent(node: ast.stmt, line: int) -> tuple[int, int]:
-    """The statement's lines; of one that has others inside, those of its head."""
-    first, last = _whole(node)
-    body: list[ast.stmt] = getattr(node, "body", [])
-    if isinstance(node, _COMPOUND) and body and isinstance(body[0], ast.stmt):
-        begins = _whole(body[0])[0]
-        last = max(first, begins - 1) if begins > first else first
-        # Up to the end of what the head says, not to the comments below it.
-        heads = [it for it in ast.iter_child_nodes(node) if not isinstance(it, ast.stmt)]
-        ends = [getattr(it, "end_lineno", None) or 0 for it in heads]
-        last = min(last, max([*ends, node.lineno, line]))
-    return first, last
-
-
-def _call_at(calls: list[ast.Call], position: Position, kind: str) -> Optional[ast.Call]:
-    if position.end_col is not None:
-        wanted = position.end_line, position.end_col
-        ends = [it for it in calls if (it.end_lineno, it.end_col_offset) == wanted]
-        return ends[0] if len(ends) == 1 else None
-    # Older Pythons know the line only: enough where one call of that name is there.
-    named = [it for it in calls if _callee(it).rsplit(".", 1)[-1] == kind.rsplit(".", 1)[-1]]
-    named = [it for it in named if it.lineno <= position.line <= (it.end_lineno or 0)]
-    return named[0] if len(named) == 1 else None
-
-
-def _callee(call: ast.Call) -> str:
-    """`ds.map`, `tf.data.Dataset.range`; of a call's result `.map`."""
-    names, it = [], call.func
-    while isinstance(it, ast.Attribute):
-        names.append(it.attr)
-        it = it.value
-    names.append(it.id if isinstance(it, ast.Name) else "")
-    return ".".join(reversed(names))
-
-
-def _short(call: ast.Call) -> str:
-    """`ds.map(augment)`: what is long is left out."""
-    arguments = []
-    for it in (*call.args, *call.keywords):
-        value = ast.unparse(it)
-        arguments.append(value if len(value) <= 32 and "\n" not in value else "…")
-    callee = _callee(call)
-    short = "%s(%s)" % (callee, ", ".join(arguments))
-    return short if len(short) <= LONGEST_CALL else "%s(%s)" % (callee, "…")
 
 
 # Whose code is whose.
@@ -745,16 +603,16 @@ def watch_datasets() -> None:
     # What `DatasetV1` overrides calls these.
     base = dataset_ops.DatasetV2
     for name, (function, args) in _STAGES.items():
-        inputs = ("self", "dataset") if name == "concatenate" else ("self",)
-        _wrap(base, name, "dataset." + name, function=function, args=args, inputs=inputs)
+        takes = ("self", "dataset") if name == "concatenate" else ("self",)
+        _wrap(base, name, "dataset." + name, function=function, args=args, inputs=takes)
     for name, (function, args, inputs) in _BEGINNINGS.items():
         _wrap(base, name, "dataset." + name, function=function, args=args, inputs=inputs)
     for name in ("TFRecordDatasetV2", "TextLineDatasetV2", "FixedLengthRecordDatasetV2"):
         reader = getattr(readers, name, None)
         if reader is not None:
             kind = "dataset." + name[: -len("V2")]
-            args, inputs = ("buffer_size", "num_parallel_reads"), ("filenames",)
-            _wrap(reader, "__init__", kind, args=args, inputs=inputs, is_init=True)
+            args = ("buffer_size", "num_parallel_reads")
+            _wrap(reader, "__init__", kind, args=args, inputs=("filenames",), is_init=True)
     iterator = iterator_ops.OwnedIterator
     _wrap(iterator, "__init__", "dataset.iter", inputs=("dataset",), is_init=True)
 
@@ -777,7 +635,8 @@ def watch_jax(jax: Any) -> None:
     pjit._cpp_pjit = noting(pjit._cpp_pjit, kinds)
     pmap = jax.pmap
     wrapped = noting(pmap, What("jax.pmap", pmap, function="fun", is_function=True))
-    for module in (jax, sys.modules.get(getattr(pmap, "__module__", ""))):
+    modules: tuple[Any, ...] = (jax, sys.modules.get(getattr(pmap, "__module__", "")))
+    for module in modules:
         if module is not None and getattr(module, "pmap", None) is pmap:
             module.pmap = wrapped
 
@@ -794,17 +653,17 @@ def watch_torch(torch: Any) -> None:
 def watch_keras(keras: Any) -> None:
     """Keras may run on any of the frameworks; whoever imports it, its own import ends last."""
     model = keras.Model
-    args = ("run_eagerly", "jit_compile", "steps_per_execution", "optimizer")
-    _wrap_inherited(model, "compile", "keras.compile", args=args)
-    args = ("batch_size", "epochs", "steps_per_epoch", "validation_freq", "verbose")
+    compiled = ("run_eagerly", "jit_compile", "steps_per_execution", "optimizer")
+    _wrap_inherited(model, "compile", "keras.compile", args=compiled)
+    fitted = ("batch_size", "epochs", "steps_per_epoch", "validation_freq", "verbose")
     inputs, parts = ("x", "callbacks"), ("callbacks", "keras.callback")
-    _wrap_inherited(model, "fit", "keras.fit", args=args, inputs=inputs, parts=parts)
+    _wrap_inherited(model, "fit", "keras.fit", args=fitted, inputs=inputs, parts=parts)
     optimizer = _owner(keras.optimizers.Optimizer, "__init__")
     _wrap(optimizer, "__init__", "optimizer", is_init=True)
     _wrap(keras.callbacks.Callback, "__init__", "keras.callback", is_init=True)
     data = getattr(keras.utils, "PyDataset", None) or keras.utils.Sequence
-    args = ("workers", "use_multiprocessing", "max_queue_size")
-    _wrap(data, "__init__", "keras.PyDataset", args=args, is_init=True)
+    workers = ("workers", "use_multiprocessing", "max_queue_size")
+    _wrap(data, "__init__", "keras.PyDataset", args=workers, is_init=True)
 
 
 # Libraries that are watched only for their sites, by the module that is imported.
