@@ -216,6 +216,19 @@ def test_sources_that_cannot_be_read_leave_the_line(noted: Noted):
     assert site[4:8] == [str(path), 2, 2, ""]
 
 
+def test_a_secret_in_a_program_stays_there(noted: Noted):
+    noted.run(
+        """
+        Dataset.range({"api_key": "hunter2hunter2"})
+        Dataset.range(dict(password='hunter2hunter2'))
+        Dataset.range("hf_hunter2hunter2hunter2hunter2")
+        Dataset.range(tokenizer_length := 3)
+        """
+    )
+    assert [it[7] for it in noted.records()] == ["", "", "", "Dataset.range(tokenizer_length := 3)"]
+    assert "hunter2" not in Path(noted.log.path).read_text()
+
+
 def test_an_older_python_knows_the_line(noted: Noted, monkeypatch: pytest.MonkeyPatch):
     position = sites.Place.position
 
@@ -251,11 +264,11 @@ def test_noting_again_costs_little(noted: Noted):
 # With frameworks, under `strobe run`.
 
 
-def run(folder: Path, program: str, *options: str) -> tuple[subprocess.CompletedProcess[bytes], Path]:
+def run(folder: Path, program: str) -> tuple[subprocess.CompletedProcess[bytes], Path]:
     script = folder / "train.py"
     script.write_text(textwrap.dedent(program))
     out = folder / "run"
-    command = [str(stroboscope.find_strobe()), "run", "--out", str(out), *options, "--"]
+    command = [str(stroboscope.find_strobe()), "run", "--out", str(out), "--"]
     env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
         [*command, sys.executable, str(script)], capture_output=True, timeout=240, cwd=folder, env=env
@@ -304,10 +317,19 @@ print("done")
 """
 
 
-def test_lines_of_a_keras_program(tmp_path: Path):
+@pytest.fixture(scope="module")
+def keras_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the program and of its run."""
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed: its lines are not tested")
-    done, out = run(tmp_path, KERAS)
+    pytest.importorskip("keras", reason="Keras is not installed: its lines are not tested")
+    folder = tmp_path_factory.mktemp("keras")
+    done, _ = run(folder, KERAS)
     assert (done.stdout, done.returncode) == (b"done\n", 0), done.stderr
+    return folder
+
+
+def test_lines_of_a_keras_program(keras_run: Path):
+    out = keras_run / "run"
     rows = code_sites(out)
     found = [(it["kind"], it["name"], it["line"]) for it in rows]
     assert ("dataset.map", "augment", 20) in found
@@ -319,29 +341,31 @@ def test_lines_of_a_keras_program(tmp_path: Path):
     # The dataset that is trained on, and the callback.
     kinds = [rows[int(it)]["kind"] for it in fit["inputs"].split()]
     assert kinds == ["dataset.repeat", "keras.callback"] and fit["text"].startswith("model.fit(train,")
-    assert not [it for it in rows if it["file"] != str(tmp_path / "train.py")]
+    assert not [it for it in rows if it["file"] != str(keras_run / "train.py")]
     assert not (out / "hook-errors.txt").exists()
 
 
-def test_the_map_of_a_real_profile_becomes_a_diff(tmp_path: Path):
-    pytest.importorskip("tensorflow", reason="TensorFlow is not installed: its lines are not tested")
-    done, out = run(tmp_path, KERAS)
-    assert done.returncode == 0, done.stderr
-    before = (tmp_path / "train.py").read_text()
+def test_the_map_of_a_real_profile_becomes_a_diff(keras_run: Path):
+    script = keras_run / "train.py"
+    before = script.read_text()
 
     def diff() -> subprocess.CompletedProcess[str]:
-        command = [str(stroboscope.find_strobe()), "report", str(out), "--diff"]
-        return subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, timeout=60)
+        command = [str(stroboscope.find_strobe()), "report", str(keras_run / "run"), "--diff"]
+        return subprocess.run(command, capture_output=True, encoding="utf-8", cwd=keras_run, timeout=60)
 
     answer = diff()
     assert answer.returncode == 0, answer.stderr
-    changed = [it for it in answer.stdout.splitlines() if it[:1] in "+-" and it[:3] not in ("+++", "---")]
-    assert "-        ds = ds.map(augment)" in changed
-    assert "+        ds = ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)" in changed
     assert answer.stdout.startswith("--- a/train.py\n+++ b/train.py\n@@ ")
-    subprocess.run(["git", "apply", "-"], input=answer.stdout, encoding="utf-8", cwd=tmp_path, check=True)
-    edited = (tmp_path / "train.py").read_text()
-    assert edited == before.replace("ds.map(augment)", "ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)")
+    lines = answer.stdout.splitlines()[2:]
+    assert [it for it in lines if it[0] in "+-"] == [
+        "-        ds = ds.map(augment)",
+        "+        ds = ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)",
+    ]
+    env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(keras_run.parent)}
+    apply = ["git", "apply", "-"]
+    subprocess.run(apply, input=answer.stdout, encoding="utf-8", cwd=keras_run, env=env, check=True)
+    parallel = "ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)"
+    assert script.read_text() == before.replace("ds.map(augment)", parallel)
     # Now the file is another one than the run saw.
     again = diff()
     assert (again.returncode, again.stdout) == (3, "") and "has changed since the run" in again.stderr

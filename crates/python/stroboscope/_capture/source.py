@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 import tokenize
 from bisect import bisect_right
 from typing import NamedTuple, Optional
@@ -16,6 +17,14 @@ from typing import NamedTuple, Optional
 LONGEST_SOURCE = 1 << 20
 LONGEST_TEXT = 2000
 LONGEST_CALL = 72
+
+# A secret that somebody wrote into a program stays there, as `crates/redact` does it: given under a
+# name that says so, or of a known shape.
+_SECRET = re.compile(
+    r"""(secret|password|passwd|api_?key|credential|auth|token|_key)\w*["']?\s*[=:]\s*\w{0,2}["']"""
+    r"""|\b(AKIA|ASIA|AIza|eyJ|gh[pos]_|github_pat_|glpat-|hf_|sk-|xoxb-)[\w.-]{12,}""",
+    re.IGNORECASE,
+)
 
 
 class Position(NamedTuple):
@@ -70,6 +79,8 @@ class Source:
                 if position.end_col is None:
                     position = Position(position.line, node.end_lineno, node.end_col_offset)
         text = "\n".join(self._lines[first - 1 : last])
+        if _SECRET.search(text):
+            return "", position.line, position, None
         return text[:LONGEST_TEXT], first, position, call
 
 
