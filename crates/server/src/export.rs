@@ -408,3 +408,21 @@ fn redact(value: &mut Value) {
         _ => (),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::without_sources;
+
+    #[test]
+    fn what_lines_say_is_not_shared() {
+        let table = analyses::find("code_site").unwrap();
+        let row: Vec<Value> = table.columns().iter().map(|it| json!(it.name)).collect();
+        let mut rows = json!({"rows": [row]});
+        without_sources(table, &mut rows);
+        let kept = rows.to_string();
+        assert!(!kept.contains("\"text\"") && !kept.contains("\"call\""), "{kept}");
+        assert!(kept.contains("\"line\"") && kept.contains("\"text_line\""), "{kept}");
+    }
+}

@@ -95,7 +95,7 @@ class Sites:
         self._numbers: dict[Any, int] = {}
         self._new: list[Site] = []
         self._made: dict[int, tuple[weakref.ref[Any], int]] = {}
-        self._functions: dict[CodeType, int] = {}
+        self._functions: dict[tuple[str, int, str], int] = {}
         self._thread = threading.local()
         self._lock = threading.RLock()
         self._sources: dict[str, Optional[Source]] = {}
@@ -175,9 +175,10 @@ class Sites:
             if code is None or not is_own(code.co_filename):
                 # A framework's own, made for the user's call.
                 return None
-            if code in self._functions:
+            known = self._functions.get(_where(code))
+            if known is not None:
                 # The same again: bound to an object, or for another signature.
-                return Inside(self._functions[code], own)
+                return Inside(known, own)
         place = _place(own)
         if place is None:
             return None
@@ -197,7 +198,7 @@ class Sites:
         if number is None:
             return None
         if what.is_function and code is not None:
-            self._functions[code] = number
+            self._functions[_where(code)] = number
         return Inside(number, own)
 
     def _add(
@@ -210,7 +211,8 @@ class Sites:
         args: dict[str, Any],
         code: Optional[CodeType],
     ) -> Optional[int]:
-        key = kind, place, inputs, outer, name
+        # Not by the code itself: to hash one is to walk all of it.
+        key = kind, place.file, place.line, place.lasti, inputs, outer, name
         known = self._numbers.get(key)
         if known is not None:
             return known
@@ -332,6 +334,10 @@ def _own_frame(frame: Optional[FrameType], made: Any) -> Optional[FrameType]:
                 return frame
         frame = frame.f_back
     return None
+
+
+def _where(code: CodeType) -> tuple[str, int, str]:
+    return code.co_filename, code.co_firstlineno, code.co_name
 
 
 def _place(frame: FrameType) -> Optional[Place]:
