@@ -520,10 +520,9 @@ fn chain() -> impl Strategy<Value = String> {
         let n = calls.len();
         for (at, (call, between)) in calls.into_iter().enumerate() {
             text.push_str(&call);
-            if at + 1 == n || (at == 0 && !is_last && n > 1) {
-                if !text.contains('¦') {
-                    text.push('¦');
-                }
+            let is_marked = at + 1 == n || (at == 0 && !is_last && n > 1);
+            if is_marked && !text.contains('¦') {
+                text.push('¦');
             }
             text.push_str(between);
         }
