@@ -227,6 +227,7 @@ macro_rules! registry {
 }
 
 registry![
+    code_site::CodeSite,
     compile::Compile,
     copy::Copy,
     critical_path::CriticalPath,

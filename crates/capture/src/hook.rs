@@ -67,6 +67,8 @@ files![
     "_capture/__init__.py" = "_capture/__init__.py",
     "_capture/frameworks.py" = "_capture/frameworks.py",
     "_capture/log.py" = "_capture/log.py",
+    "_capture/sites.py" = "_capture/sites.py",
+    "_capture/source.py" = "_capture/source.py",
     "_capture/stacks.py" = "_capture/stacks.py",
     "_capture/steps.py" = "_capture/steps.py",
 ];

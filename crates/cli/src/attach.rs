@@ -120,6 +120,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         no_findings: false,
         all: false,
         strict: false,
+        diff: false,
     };
     report::run(&report, out)
 }

@@ -154,7 +154,8 @@ impl Grid {
         let mut line = |cells: &[String]| {
             let mut text = " ".repeat(indent);
             for (at, cell) in cells.iter().enumerate() {
-                let cell = shorten(cell, widths[at]);
+                // A source's lines would break the table's.
+                let cell = shorten(&cell.replace('\n', " "), widths[at]);
                 let pad = " ".repeat(widths[at].saturating_sub(cell.chars().count()));
                 let gap = if at + 1 < cells.len() { "  " } else { "" };
                 let _ = match self.right[at] {

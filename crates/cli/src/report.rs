@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use rules::Severity;
+use session::edit_diff::advice::first_diff;
 use session::report::json::{as_json, ms};
 use session::report::words::{headline, percent, plain, thousands};
 use session::report::{Report, Share};
@@ -32,10 +33,16 @@ pub struct Args {
     /// Exit with 1 if anything above severity low is found, for CI
     #[arg(long)]
     pub strict: bool,
+    /// Print only the edit of the first finding that has a certain one, as a diff for `git apply`
+    #[arg(long, conflicts_with_all = ["format", "no_findings", "strict"])]
+    pub diff: bool,
 }
 
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let session = crate::open(&args.path)?;
+    if args.diff {
+        return print_diff(&session, out);
+    }
     let report = if args.no_findings { session.measurements() } else { session.report() };
     print(&report, args.format, args.all, out)?;
     let found = report.diagnosis.causes.iter().any(|it| it.finding.severity > Severity::Low);
@@ -44,6 +51,21 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         () if args.strict && found => ExitCode::from(crate::FOUND),
         () => ExitCode::SUCCESS,
     })
+}
+
+/// Nothing else goes to stdout, which another program reads.
+fn print_diff(session: &session::Session, out: &mut Output) -> anyhow::Result<ExitCode> {
+    let tables = session.tables();
+    match first_diff(tables, &rules::diagnose(tables)) {
+        Ok(diff) => {
+            write!(out, "{}", diff.text)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(why) => {
+            writeln!(std::io::stderr(), "no diff: {why}")?;
+            Ok(ExitCode::from(crate::NOT_ENOUGH))
+        }
+    }
 }
 
 /// Also the end of the demo.

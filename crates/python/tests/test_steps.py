@@ -10,6 +10,7 @@ import pytest
 import stroboscope
 from stroboscope._capture import steps
 from stroboscope._capture.frameworks import FRAMEWORKS
+from stroboscope._capture.sites import LIBRARIES
 
 MS = 1_000_000
 
@@ -92,4 +93,4 @@ def test_the_hook_waits_for_every_framework():
         for it in ast.walk(ast.parse(hook.read_text()))
         if isinstance(it, ast.Assign) and isinstance(it.value, ast.Set)
     ]
-    assert waits_for == set(FRAMEWORKS)
+    assert waits_for == set(FRAMEWORKS) | set(LIBRARIES)

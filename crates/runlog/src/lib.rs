@@ -49,6 +49,7 @@ pub enum Record {
     },
     /// Examples in a step.
     Examples(i64),
+    Site(Box<Site>),
     Said(Said),
     /// Of a later version.
     Other,
@@ -72,6 +73,44 @@ pub struct StepKey {
     pub name: String,
     /// The thread that takes the steps.
     pub thread: Option<i64>,
+}
+
+/// A line of the user's code that makes something: a stage of a dataset, a compiled function.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Site {
+    pub id: i64,
+    /// `dataset.map`, `tf.function`, `keras.fit`, …
+    pub kind: String,
+    /// Of the function that is passed, or of the class.
+    pub name: Option<String>,
+    pub file: String,
+    /// The line of the call, and the last one of it.
+    pub line: u32,
+    pub end_line: u32,
+    /// The whole statement; empty where the file could not be read.
+    pub text: String,
+    /// Where that begins.
+    pub text_line: u32,
+    /// Bytes of the last line up to the end of the call.
+    pub end_col: Option<u32>,
+    /// Its short form: `ds.map(augment)`.
+    pub call: Option<String>,
+    /// Arguments that matter for speed, as given: `num_parallel_calls`, `AUTOTUNE`.
+    pub args: Vec<(String, String)>,
+    /// Sites of what it is made of.
+    pub inputs: Vec<i64>,
+    /// The site whose function made it.
+    pub inside: Option<i64>,
+    /// Where the function that is passed begins, or what a class is there for.
+    pub defined: Option<Definition>,
+    pub unix_ns: Option<i64>,
+}
+
+/// Where a function of the user's begins, its decorators included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    pub file: String,
+    pub line: u32,
 }
 
 /// A decision and its reason.
@@ -131,6 +170,7 @@ impl Record {
             }),
             "framework" => Record::Framework { name: text(fields, 1)?, version: text(fields, 2)? },
             "examples" => Record::Examples(count(fields, 1)?),
+            "site" => Record::Site(Box::new(Site::of(fields)?)),
             "said" => Record::Said(Said {
                 unix_ns: number(fields, 1)?,
                 what: text(fields, 2)?,
@@ -168,6 +208,57 @@ impl Header {
             python: text("python"),
             script: text("script"),
         }
+    }
+}
+
+impl Site {
+    fn of(fields: &mut [Value]) -> Option<Site> {
+        let line = line_number(fields, 5)??;
+        let mut site = Site {
+            id: count(fields, 1)?,
+            kind: text(fields, 2)?,
+            name: match fields.get(3)? {
+                Value::Null => None,
+                _ => Some(text(fields, 3)?),
+            },
+            file: text(fields, 4)?,
+            line,
+            end_line: line_number(fields, 6)??.max(line),
+            text: text(fields, 7)?,
+            text_line: line,
+            ..Site::default()
+        };
+        let Some(Value::Object(more)) = fields.get(8) else { return Some(site) };
+        let small = |key: &str| more.get(key)?.as_i64().and_then(|it| u32::try_from(it).ok());
+        site.text_line = small("text_line").unwrap_or(line);
+        site.end_col = small("end_col");
+        site.call = more.get("call").and_then(Value::as_str).map(str::to_owned);
+        site.unix_ns = more.get("time").and_then(Value::as_i64);
+        site.inside = more.get("inside").and_then(Value::as_i64);
+        if let Some(inputs) = more.get("inputs").and_then(Value::as_array) {
+            site.inputs = inputs.iter().filter_map(Value::as_i64).collect();
+        }
+        if let Some(args) = more.get("args").and_then(Value::as_object) {
+            site.args = args.iter().map(|(name, it)| (name.clone(), as_python(it))).collect();
+        }
+        if let Some([Value::String(file), line]) =
+            more.get("defined").and_then(Value::as_array).map(Vec::as_slice)
+        {
+            let line = line.as_i64().and_then(|it| u32::try_from(it).ok());
+            site.defined = line.map(|line| Definition { file: file.clone(), line });
+        }
+        Some(site)
+    }
+}
+
+/// A value in the words of the program.
+fn as_python(value: &Value) -> String {
+    match value {
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Null => "None".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -241,7 +332,7 @@ pub fn each_line(path: &Path, mut each: impl FnMut(&Line)) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Header, LONGEST_LINE, Record, Said, StepKey, each_line, logs};
+    use super::{Definition, Header, LONGEST_LINE, Record, Said, Site, StepKey, each_line, logs};
 
     fn parse(line: &str) -> Option<Record> {
         Record::parse(line.as_bytes())
@@ -254,7 +345,7 @@ mod tests {
         let (_, example) = section.split_once("```json\n").unwrap();
         let (example, table) = example.split_once("```").unwrap();
         let records: Vec<Record> = example.lines().map(|it| parse(it).unwrap()).collect();
-        assert_eq!(records.len(), 6);
+        assert_eq!(records.len(), 7);
         assert!(matches!(&records[0], Record::Header(it) if it.pid == Some(4712)));
         assert!(!records.contains(&Record::Other));
         let names = table.lines().filter_map(|it| it.strip_prefix("| `[\"")?.split('"').next());
@@ -264,7 +355,7 @@ mod tests {
             let known = parse(&format!("[\"{name}\"]")) != Some(Record::Other);
             assert!(known, "{name}");
         }
-        assert_eq!(n, 8);
+        assert_eq!(n, 9);
     }
 
     #[test]
@@ -290,8 +381,46 @@ mod tests {
     }
 
     #[test]
+    fn a_site_holds_what_was_written() {
+        let line = r#"["site",3,"dataset.map","augment","/me/train.py",42,43,"ds = ds.map(\n  augment)",
+            {"text_line":42,"end_col":10,"call":"ds.map(augment)","time":5,"inputs":[2,1],"inside":0,
+             "args":{"num_parallel_calls":"AUTOTUNE","deterministic":false,"n":8},
+             "defined":["/me/data.py",7]}]"#;
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let expected = Site {
+            id: 3,
+            kind: "dataset.map".into(),
+            name: Some("augment".into()),
+            file: "/me/train.py".into(),
+            line: 42,
+            end_line: 43,
+            text: "ds = ds.map(\n  augment)".into(),
+            text_line: 42,
+            end_col: Some(10),
+            call: Some("ds.map(augment)".into()),
+            args: vec![
+                pair("num_parallel_calls", "AUTOTUNE"),
+                pair("deterministic", "False"),
+                pair("n", "8"),
+            ],
+            inputs: vec![2, 1],
+            inside: Some(0),
+            defined: Some(Definition { file: "/me/data.py".into(), line: 7 }),
+            unix_ns: Some(5),
+        };
+        assert_eq!(parse(line), Some(Record::Site(Box::new(expected))));
+        let bare = parse(r#"["site",0,"keras.fit",null,"t.py",9,9,""]"#);
+        assert!(
+            matches!(bare, Some(Record::Site(it)) if it.name.is_none() && it.text_line == 9 && it.inputs.is_empty())
+        );
+    }
+
+    #[test]
     fn what_breaks_its_promise_is_no_record() {
         for line in [
+            r#"["site",0,"keras.fit",null,"t.py",null,9,""]"#,
+            r#"["site",-1,"keras.fit",null,"t.py",9,9,""]"#,
+            r#"["site",0,"keras.fit",7,"t.py",9,9,""]"#,
             "",
             "7",
             "nonsense",

@@ -110,10 +110,30 @@ fn answers(session: &Session, part: &Part) -> Value {
                 row[at] = part.renumbered(&row[at]);
             }
         }
+        if table.name() == "code_site" {
+            without_sources(*table, &mut rows);
+        }
         answers.insert(format!("runs/0/tables/{}", table.name()), rows);
     }
     answers.insert("runs/0/counters".to_owned(), counters::lines_json(session.trace()));
     redacted(Value::Object(answers))
+}
+
+/// Which line made what may be shared; what it says is the user's program.
+fn without_sources(table: &dyn analyses::AnyTable, rows: &mut Value) {
+    let sources = |it: &&str| ["text", "call"].contains(it);
+    let places: Vec<usize> = table
+        .columns()
+        .iter()
+        .enumerate()
+        .filter(|it| sources(&it.1.name))
+        .map(|it| it.0)
+        .collect();
+    for row in rows["rows"].as_array_mut().into_iter().flatten() {
+        for &at in &places {
+            row[at] = Value::Null;
+        }
+    }
 }
 
 /// The part of the timeline that goes into the file.
@@ -386,5 +406,23 @@ fn redact(value: &mut Value) {
         }
         Value::Object(all) => all.values_mut().for_each(redact),
         _ => (),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::without_sources;
+
+    #[test]
+    fn what_lines_say_is_not_shared() {
+        let table = analyses::find("code_site").unwrap();
+        let row: Vec<Value> = table.columns().iter().map(|it| json!(it.name)).collect();
+        let mut rows = json!({"rows": [row]});
+        without_sources(table, &mut rows);
+        let kept = rows.to_string();
+        assert!(!kept.contains("\"text\"") && !kept.contains("\"call\""), "{kept}");
+        assert!(kept.contains("\"line\"") && kept.contains("\"text_line\""), "{kept}");
     }
 }

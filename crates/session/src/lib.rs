@@ -8,6 +8,7 @@
 
 pub mod bench;
 mod discover;
+pub mod edit_diff;
 mod mapped;
 pub mod report;
 mod sql;

@@ -7,13 +7,14 @@
 //! | `said` `window-start`, …     | its [`Window`]s                         |
 //! | `examples`                   | examples in a step, the last one said   |
 //! | `framework`                  | its name                                |
+//! | `site`                       | [`Site`]s of its code                   |
 //!
 //! Not read: what else was said, which is for people and stands in the manifest too.
 
 use hashbrown::HashMap;
 use runlog::Record;
 use trace::{
-    Frame, NoteKind, Place, Process, StackSample, Stacks, StepCount, Time, TraceBuilder, Window,
+    Frame, NoteKind, Place, Process, Site, StackSample, Stacks, StepCount, Time, TraceBuilder, Window,
 };
 
 use crate::{Input, Source, SourceError};
@@ -51,6 +52,11 @@ impl Source for Python {
                 out.note(kind, || format!("line {} of {path}", at + 1));
             }
         }
+        if out.origin_unix_ns().is_some() {
+            for (site, unix_ns) in reader.process.sites.iter_mut().zip(&reader.site_times) {
+                site.time = unix_ns.and_then(|it| time(it, out));
+            }
+        }
         reader.process.stacks.samples.sort_unstable();
         reader.process.steps.sort_by_key(|it| (it.time, it.count));
         out.process(reader.process);
@@ -64,6 +70,9 @@ struct Reader {
     /// Their numbers of frames and places, which a damaged file may miss some of.
     frames: HashMap<i64, u32>,
     places: HashMap<i64, u32>,
+    sites: HashMap<i64, u32>,
+    /// When they were reached. That is long before the first step, which sets the zero.
+    site_times: Vec<Option<i64>>,
     anew: bool,
 }
 
@@ -126,6 +135,33 @@ impl Reader {
                 }
             }
             Record::Framework { name, .. } => process.frameworks.push(name),
+            Record::Site(site) => {
+                // Only what was said before: so that no site is made of itself.
+                let known = |it: &i64| self.sites.get(it).copied();
+                let inputs = site.inputs.iter().map(known).collect::<Option<Vec<u32>>>()?;
+                let inside = match &site.inside {
+                    None => None,
+                    Some(inside) => Some(known(inside)?),
+                };
+                self.sites.insert(site.id, process.sites.len() as u32);
+                self.site_times.push(site.unix_ns);
+                process.sites.push(Site {
+                    time: None,
+                    kind: site.kind,
+                    name: site.name,
+                    file: site.file,
+                    line: site.line,
+                    end_line: site.end_line,
+                    end_col: site.end_col,
+                    text: site.text,
+                    text_line: site.text_line,
+                    call: site.call,
+                    args: site.args,
+                    inputs,
+                    inside,
+                    defined: site.defined.map(|it| (it.file, it.line)),
+                });
+            }
             Record::Other => (),
         }
         Some(())
@@ -167,6 +203,8 @@ mod tests {
 ["said", 5000, "window-end", "10 steps"]
 ["said", 6000, "saved", "0.1 s"]
 ["examples", 64]
+["site", 4, "dataset.range", null, "/home/me/train.py", 8, 8, "ds = range(3)"]
+["site", 6, "dataset.map", "load", "/home/me/train.py", 9, 9, "ds = ds.map(load)", {"inputs": [4], "time": 4000}]
 "#;
 
     fn read(text: &[u8]) -> Trace {
@@ -194,6 +232,21 @@ mod tests {
             .collect();
         assert_eq!(stack, [("load", 14), ("main", 5)]);
         assert_eq!(trace.notes, []);
+    }
+
+    #[test]
+    fn sites_know_what_they_are_made_of() {
+        let trace = read(LOG.as_bytes());
+        let sites = &trace.processes[0].sites;
+        assert_eq!((sites.len(), sites[0].inputs.len()), (2, 0));
+        assert_eq!((sites[1].inputs.as_slice(), sites[1].name.as_deref()), (&[0][..], Some("load")));
+        assert_eq!(sites[1].time.unwrap().0, 3_000_000);
+        // One that is made of a later one, or of itself, is damage.
+        for wrong in ["[6]", "[7]"] {
+            let text = LOG.replace("\"inputs\": [4]", &format!("\"inputs\": {wrong}"));
+            let trace = read(text.as_bytes());
+            assert_eq!((trace.processes[0].sites.len(), trace.notes.len()), (1, 1));
+        }
     }
 
     #[test]

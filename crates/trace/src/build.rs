@@ -353,6 +353,9 @@ impl TraceBuilder {
             known.step_name = process.step_name;
             known.windows = process.windows;
         }
+        if known.sites.is_empty() {
+            known.sites = process.sites;
+        }
         known.frameworks.extend(process.frameworks);
         known.driving_thread = known.driving_thread.or(process.driving_thread);
         known.examples = known.examples.or(process.examples);

@@ -22,7 +22,7 @@ mod time;
 pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
 pub use clock::ClockShift;
 pub use op::{OpFamily, OpKind, OpKinds, OpName};
-pub use process::{Frame, Place, Process, StackSample, Stacks, StepCount, Window};
+pub use process::{Frame, Place, Process, Site, StackSample, Stacks, StepCount, Window};
 pub use scalar::{LeftOut, Scalar, Series};
 pub use time::{Dur, Time};
 

@@ -19,6 +19,38 @@ pub struct Process {
     /// That it imported.
     pub frameworks: Vec<String>,
     pub stacks: Stacks,
+    /// Lines of the user's code that make something, as they were first reached.
+    pub sites: Vec<Site>,
+}
+
+/// A call in the user's own code that makes something: a stage of a dataset, a compiled function.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Site {
+    /// `dataset.map`, `tf.function`, `keras.fit`, …
+    pub kind: String,
+    /// Of the function that is passed, or of the class.
+    pub name: Option<String>,
+    pub file: String,
+    /// Of the call, and of its end.
+    pub line: u32,
+    pub end_line: u32,
+    /// Bytes of the last line up to the end of the call.
+    pub end_col: Option<u32>,
+    /// The whole statement, and the line on which it begins.
+    pub text: String,
+    pub text_line: u32,
+    /// In short: `ds.map(augment)`.
+    pub call: Option<String>,
+    /// Arguments that matter for speed, as given.
+    pub args: Vec<(String, String)>,
+    /// Sites of what it is made of; all of them earlier.
+    pub inputs: Vec<u32>,
+    /// The earlier site whose function makes it.
+    pub inside: Option<u32>,
+    /// Where the function that is passed begins: its file and line.
+    pub defined: Option<(String, u32)>,
+    /// When it was first reached.
+    pub time: Option<Time>,
 }
 
 /// So many steps had begun.

@@ -27,7 +27,7 @@ from threading import get_ident
 from time import time_ns
 from typing import Any, Callable, Optional
 
-from . import steps
+from . import sites, steps
 from .frameworks import FRAMEWORKS, After, Called, Key, examples_of, only_note, tell_again
 from .log import MOST_RECENT, Log
 from .stacks import Stacks
@@ -68,6 +68,7 @@ class Engine:
         self.settings = settings
         self.log = Log(folder)
         self.stacks = Stacks(self.log, hook)
+        self.sites = sites.Sites(self.log)
         self.frameworks: dict[str, Any] = {}
         self.dead = False
         self.lock = threading.RLock()
@@ -444,6 +445,7 @@ class Engine:
             time.sleep(MIND_SECONDS)
             try:
                 self._look_at_time()
+                self.sites.write_out()
                 self.log.flush()
             except Exception as error:
                 self._fail(error)
@@ -501,6 +503,7 @@ class Engine:
                 self.log.said("none", "no call came again often enough to be a step")
             elif not self.windows and self.settings.capture and count:
                 self.log.said("none", "the program ended after %d steps, before a window" % count)
+            self.sites.write_out()
             self.log.flush()
         except Exception as error:
             self._fail(error)
@@ -510,6 +513,7 @@ class Engine:
         self.dead = True
         tell_again()
         self.log.forget()
+        self.sites.forget()
         self.stacks.forget()
         self.lock = threading.RLock()
 
@@ -560,9 +564,11 @@ class Relay:
         self.batch = engine.batch
         self.yields_to_user = engine.yields_to_user
         self.user_is_done = engine.user_is_done
+        sites.listen(engine.sites)
 
     def stop(self) -> None:
         self.engine = None
+        sites.listen(None)
         self.begins = self.batch = _nothing
         self.yields_to_user = self.user_is_done = _nothing
 
@@ -618,8 +624,24 @@ def end(engine: Engine) -> None:
         relay.stop()
 
 
+def watch_library(name: str) -> None:
+    """Notes where a library's things are made, once its import has ended."""
+    engine, module = relay.engine, sys.modules.get(name)
+    # While Keras is imported it imports a framework, and has nothing to show yet.
+    if engine is None or name in _watched or not hasattr(module, "Model"):
+        return
+    _watched[name] = module
+    try:
+        sites.LIBRARIES[name](module)
+    except Exception as error:
+        engine.log.said("not-watched", "%s: %s: %s" % (name, type(error).__name__, error))
+
+
 def framework_imported(name: str) -> None:
-    """Called by the hook when a framework's import has ended."""
+    """Called by the hook when a framework's import has ended, or that of a library."""
+    if name in sites.LIBRARIES:
+        watch_library(name)
+        return
     if relay.engine is None:
         folder = os.environ["STROBE_RUN_FOLDER"]
         hook = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -627,6 +649,8 @@ def framework_imported(name: str) -> None:
             settings = Settings(json.load(file))
         begin(folder, settings, hook)
     watch(name)
+    for library in sites.LIBRARIES:
+        watch_library(library)
 
 
 _leaves: Optional[Callable[[int], Any]] = None

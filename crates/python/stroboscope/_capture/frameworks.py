@@ -18,7 +18,7 @@ from threading import get_ident
 from time import time_ns
 from typing import Any, Callable, Hashable, Optional, Protocol, Tuple, Union
 
-from . import stacks
+from . import sites, stacks
 
 # Whose call, of which kind, to what: the framework, `function` or the like, whatever tells two apart.
 Key = Tuple[str, str, Hashable]
@@ -298,6 +298,8 @@ class TensorFlow:
                 "sessions": lambda: self._watch_sessions(watcher),
                 "Python in pipelines": self._watch_py_functions,
                 "its profiler": lambda: self._watch_profiler(watcher),
+                "where datasets are made": sites.watch_datasets,
+                "where functions are made": sites.watch_tf_functions,
             }
         )
 
@@ -390,6 +392,7 @@ class Jax:
 
     def __init__(self, module: Any) -> None:
         self.version = str(getattr(module, "__version__", "?"))
+        self._module = module
         self._api = module.profiler
         self._jit = module.jit
         self._folder = ""
@@ -403,6 +406,7 @@ class Jax:
                 "jax.jit": lambda: self._watch_jit(watcher),
                 "what is compiled ahead": lambda: self._watch_compiled_ahead(watcher),
                 "its profiler": lambda: self._watch_profiler(watcher),
+                "where functions are made": lambda: sites.watch_jax(self._module),
             }
         )
 
@@ -594,6 +598,7 @@ class Torch:
                 "optimizers": lambda: self._watch_optimizers(watcher),
                 "data loaders": lambda: self._watch_loaders(watcher),
                 "its profiler": lambda: self._watch_profiler(watcher),
+                "where loaders are made": lambda: sites.watch_torch(self._torch),
             }
         )
 

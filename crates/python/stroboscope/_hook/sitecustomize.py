@@ -31,8 +31,9 @@ def _wait_for_frameworks():
     class Watch:
         """Finds nothing itself; asks the others, and says when a framework has been executed."""
 
-        # As FRAMEWORKS in _capture/frameworks.py, which cannot be imported before a program.
-        names = {"jax", "torch", "tensorflow"}
+        # As FRAMEWORKS in _capture/frameworks.py and LIBRARIES in _capture/sites.py, which cannot
+        # be imported before a program.
+        names = {"jax", "torch", "tensorflow", "keras", "tf_keras"}
 
         @classmethod
         def find_spec(cls, name, path=None, target=None):
@@ -67,6 +68,9 @@ def _arm(framework):
     """Loads the part that captures. Whatever goes wrong there stays there."""
     try:
         capture = sys.modules.get("_stroboscope_capture")
+        if capture is None and framework in ("keras", "tf_keras"):
+            # Without a framework there is nothing to capture, and if one comes, it asks for them.
+            return
         if capture is None:
             import importlib.util
 
