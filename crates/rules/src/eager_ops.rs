@@ -1,6 +1,7 @@
 //! The step is called op by op from Python.
 
 use analyses::Tables;
+use analyses::code_site::compile_site;
 use analyses::host_call::{HostCall, eager_ops};
 use trace::Dur;
 
@@ -103,7 +104,8 @@ impl Rule for EagerOps {
             true => finding,
             false => finding.fix(
                 Fix::new(Change::CompileStep, "In Keras, compile the model without run_eagerly=True")
-                    .gives(Some(gain)),
+                    .gives(Some(gain))
+                    .at(compile_site(tables).filter(|it| it.arg("run_eagerly") == Some("True"))),
             ),
         }
         .found()

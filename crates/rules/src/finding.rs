@@ -1,6 +1,7 @@
 //! A problem as the outlets show it: what it costs, how it shows, what to change, what that gives.
 
 use analyses::Tables;
+use analyses::code_site::Site;
 use trace::{Dur, EventId};
 
 use crate::Verdict;
@@ -180,20 +181,16 @@ impl Evidence {
     }
 }
 
-/// Where an edit goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    pub file: String,
-    pub line: u32,
-}
-
 /// One change to make, what it gives, and the code to write where it can be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fix {
     pub change: Change,
     pub text: String,
     pub edit: Option<String>,
-    pub place: Option<Place>,
+    /// The user's line that it changes.
+    pub site: Option<Site>,
+    /// The new value, where the change is one of a number.
+    pub amount: Option<u32>,
     pub gain: Option<Gain>,
     /// Why no gain can be told.
     pub why: Option<String>,
@@ -209,8 +206,8 @@ const ONE_STEP: &str = "one captured step is not enough for a prediction";
 impl Fix {
     /// Advice in words, or with [`Fix::edit`] as code.
     pub fn new(change: Change, text: impl Into<String>) -> Fix {
-        let (edit, place, gain, why, then) = (None, None, None, None, None);
-        Fix { change, text: text.into(), edit, place, gain, why, then }
+        let (edit, site, amount, gain, why, then) = (None, None, None, None, None, None);
+        Fix { change, text: text.into(), edit, site, amount, gain, why, then }
     }
 
     #[must_use]
@@ -233,8 +230,8 @@ impl Fix {
     }
 
     #[must_use]
-    pub fn at(self, place: Option<Place>) -> Fix {
-        Fix { place, ..self }
+    pub fn at(self, site: Option<Site>) -> Fix {
+        Fix { site, ..self }
     }
 
     fn settle(&mut self, n_steps: usize) {

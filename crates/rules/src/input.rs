@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use analyses::Tables;
+use analyses::code_site::site_of_stage;
 use analyses::input_stage::pipeline::{CrewOf, Pipeline, Stage};
 use analyses::step_time::StepTime;
 use trace::Dur;
@@ -246,7 +247,7 @@ impl Input {
 
     fn about(&self, stage: &Stage) -> Evidence {
         let row = self.pipeline.stages.iter().position(|it| it.path == stage.path);
-        let mut text = format!("{} needs {} of CPU per step", named(stage), Dur(stage.work_ps));
+        let mut text = format!("{} needs {} of CPU per step", stage_path(stage), Dur(stage.work_ps));
         let per_step = stage.calls as f64 / self.pipeline.n_steps.max(1) as f64;
         if per_step >= 1.5 {
             let each = Dur((stage.work_ps as f64 / per_step) as i64);
@@ -270,15 +271,24 @@ impl Input {
     }
 }
 
-/// `The input stage BatchV2 ▸ Map`: the stage and where it stands.
-pub fn named(stage: &Stage) -> String {
+/// ``ds.map(augment)` (train.py:42)` where the user's line is known; else where the stage stands,
+/// as in `The input stage BatchV2 ▸ Map`.
+pub fn named(tables: &Tables, stage: &Stage) -> String {
+    if let Some(site) = site_of_stage(tables, stage) {
+        return format!("`{}` ({})", site.call(), site.place());
+    }
+    stage_path(stage)
+}
+
+/// Where a stage stands in the pipeline.
+fn stage_path(stage: &Stage) -> String {
     let path = stage.path.trim_start_matches("Iterator::").trim_start_matches("Root::");
     format!("The input stage {}", path.replace("::", " ▸ "))
 }
 
 /// The same in the middle of a sentence.
-pub fn named_within(stage: &Stage) -> String {
-    named(stage).replacen("The", "the", 1)
+pub fn named_within(tables: &Tables, stage: &Stage) -> String {
+    named(tables, stage).replacen("The input", "the input", 1)
 }
 
 impl Input {
@@ -289,6 +299,7 @@ impl Input {
         }
         let text = "If the result is the same in every epoch and fits in memory, cache it";
         let prediction = Prediction::of(tables, &format!("cache {}", stage.path));
-        Some(Fix::new(Change::Cache, text).edit("ds = ds.map(f).cache()").gives(prediction))
+        let site = site_of_stage(tables, stage);
+        Some(Fix::new(Change::Cache, text).edit("ds = ds.map(f).cache()").gives(prediction).at(site))
     }
 }

@@ -30,11 +30,11 @@ impl Rule for InputBound {
         let wait = input.facts.per_step(input.cost);
         let (title, prediction) = match (input.stage(), input.cause) {
             (Some(stage), Cause::Stage(_)) => (
-                format!("Steps wait for {}: {wait}", named_within(stage)),
+                format!("Steps wait for {}: {wait}", named_within(tables, stage)),
                 Prediction::of(tables, &format!("parallel {}", stage.path)),
             ),
             (Some(stage), _) => {
-                (format!("Steps wait for {}: {wait}", named_within(stage)), hidden(&input))
+                (format!("Steps wait for {}: {wait}", named_within(tables, stage)), hidden(&input))
             }
             (None, _) => (format!("Steps wait for input: {wait}"), hidden(&input)),
         };

@@ -34,7 +34,7 @@ impl Rule for InputCpuStarved {
             };
             let title = format!(
                 "{} keeps {busy} busy and is still too slow: it needs {} of CPU per step",
-                named(stage),
+                named(tables, stage),
                 Dur(stage.work_ps),
             );
             let cores = Samples::of(tables).and_then(|it| it.of_cores());

@@ -30,7 +30,7 @@ impl Rule for InputFileRead {
         blamed(tables, |it| matches!(it, Cause::FileRead(_)), |input, stage| {
             let title = format!(
                 "Reading files limits the input: {} needs {} per step",
-                named_within(stage),
+                named_within(tables, stage),
                 Dur(stage.work_ps)
             );
             let samples = Samples::of(tables);

@@ -1,6 +1,7 @@
 //! Making a batch and training on it take turns.
 
 use analyses::Tables;
+use analyses::code_site::last_stage_site;
 use trace::Dur;
 
 use crate::input::{Cause, blamed, named_within};
@@ -27,12 +28,13 @@ impl Rule for InputNoPrefetch {
             let work = Dur(input.pipeline.consumer_ps());
             let title = format!(
                 "Nothing is prefetched: the step waits while each batch is made ({work}, most of it in {})",
-                named_within(stage)
+                named_within(tables, stage)
             );
             input.finding(tables, title).fix(
                 Fix::new(Change::Prefetch, "Make the next batch while this one is used")
                     .edit("ds = ds.prefetch(tf.data.AUTOTUNE)")
-                    .gives(Prediction::of(tables, "prefetch")),
+                    .gives(Prediction::of(tables, "prefetch"))
+                    .at(last_stage_site(tables)),
             )
         })
     }

@@ -33,7 +33,7 @@ impl Rule for InputPython {
             let function = busiest(&rows, "input");
             let whose = match &function {
                 Some(it) => format!("{} ({})", it.function, place(&rows[it.lines[0]])),
-                None => named(stage),
+                None => named(tables, stage),
             };
             let title =
                 format!("{whose} makes batches in Python: {} per step", Dur(stage.work_ps));

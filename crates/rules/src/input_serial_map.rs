@@ -1,6 +1,7 @@
 //! A `map` of the pipeline uses fewer cores than there are.
 
 use analyses::Tables;
+use analyses::code_site::site_of_stage;
 use trace::Dur;
 
 use crate::input::{Cause, blamed, named};
@@ -33,7 +34,7 @@ impl Rule for InputSerialMap {
             let cores = input.pipeline.cores.map(|it| format!(" of {it} cores"));
             let title = format!(
                 "{} runs on {threads}{} and needs {} of CPU per step",
-                named(stage),
+                named(tables, stage),
                 cores.unwrap_or_default(),
                 Dur(stage.work_ps),
             );
@@ -41,7 +42,8 @@ impl Rule for InputSerialMap {
             let finding = input.finding(tables, title).fix(
                 Fix::new(Change::ParallelMap, "Map in parallel, and prefetch")
                     .edit("ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.batch(n).prefetch(tf.data.AUTOTUNE)")
-                    .gives(parallel),
+                    .gives(parallel)
+                    .at(site_of_stage(tables, stage)),
             );
             input.cached(tables, stage).into_iter().fold(finding, Finding::fix)
         })

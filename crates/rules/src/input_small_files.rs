@@ -31,8 +31,8 @@ impl Rule for InputSmallFiles {
             let files = if stage.reads_files() { stage.iterators } else { taken };
             let per_step = files as f64 / input.pipeline.n_steps.max(1) as f64;
             let what = match stage.reads_files() {
-                true => named_within(stage),
-                false => format!("ReadFile in {}", named_within(stage)),
+                true => named_within(tables, stage),
+                false => format!("ReadFile in {}", named_within(tables, stage)),
             };
             let title =
                 format!("Each step opens {per_step:.0} files and reads only a little from each, in {what}");

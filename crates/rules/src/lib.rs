@@ -27,7 +27,7 @@ use analyses::Tables;
 
 pub use change::Change;
 pub use facts::{Facts, Op, counted, facts, percent, thousands};
-pub use finding::{Evidence, Finding, Fix, Place, Severity, WORTH_FIXING, WORTH_SAYING};
+pub use finding::{Evidence, Finding, Fix, Severity, WORTH_FIXING, WORTH_SAYING};
 pub use gain::{Gain, LimitedBy, Prediction, StepAfter};
 pub use plan::{Plan, PlanStep};
 

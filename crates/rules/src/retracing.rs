@@ -1,6 +1,7 @@
 //! A `tf.function` is traced again in steps that should only run it.
 
 use analyses::Tables;
+use analyses::code_site::{Site, site_of_function};
 use analyses::compile::{Compile, MADE_ANEW, is_shapes};
 use analyses::python_line::PythonLine;
 use trace::{Dur, EventId};
@@ -106,7 +107,10 @@ impl Rule for Retracing {
             finding = finding.evidence(evidence);
         }
         match main.function.as_deref() {
-            Some(it) => fixes(finding, it, is_new, shapes.is_some(), gain),
+            Some(it) => {
+                let site = site_of_function(tables, it);
+                fixes(finding, it, is_new, shapes.is_some(), gain, site)
+            }
             None => finding
                 .fix(
                     Fix::new(Change::CreateOnce, "Create functions, datasets and iterators once, before the loop")
@@ -135,6 +139,7 @@ fn fixes(
     is_new: bool,
     shapes: bool,
     gain: Option<Gain>,
+    site: Option<Site>,
 ) -> Finding {
     let fix = |change, text: &str, edit: &str| Fix::new(change, text).edit(edit).gives(gain);
     if is_new {
@@ -156,7 +161,7 @@ fn fixes(
             Change::RelaxShapes,
             "Let one trace serve many shapes",
             "@tf.function(reduce_retracing=True)",
-        ))
+        ).at(site))
         .fix(fix(
             Change::RelaxShapes,
             "Or declare the signature once, with None for what varies",

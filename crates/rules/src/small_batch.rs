@@ -1,6 +1,8 @@
 //! So few examples a step that its fixed cost is most of it.
 
 use analyses::Tables;
+use analyses::code_site::{Site, site_of_stage};
+use analyses::input_stage::pipeline::Pipeline;
 use hashbrown::HashSet;
 use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace};
 
@@ -90,17 +92,16 @@ impl Rule for SmallBatch {
             ),
         };
         let cost = Dur(fixed.0 - fixed.0 / times as i64);
+        let amount = told.and_then(|it| u32::try_from(it.0 * times).ok());
+        let mut larger = Fix::new(
+            Change::LargerBatch,
+            format!("Try a {times}× larger batch (the gain is per example)"),
+        );
+        larger.amount = amount;
         let finding = Finding::new(title, cost, facts.step)
             .confidence(if told.is_some() { 0.7 } else { 0.5 })
             .evidence(evidence)
-            .fix(
-                Fix::new(
-                    Change::LargerBatch,
-                    format!("Try a {times}× larger batch (the gain is per example)"),
-                )
-                .edit(size)
-                .gives(Some(grown.gain)),
-            );
+            .fix(larger.edit(size).gives(Some(grown.gain)).at(batch_site(tables)));
         let several = "it depends on how much of the overhead is paid per call";
         match is_jax(tables) {
             true => finding,
@@ -117,6 +118,13 @@ impl Rule for SmallBatch {
     fn in_headline(&self) -> Option<&'static str> {
         Some("is fixed overhead that a larger batch would share")
     }
+}
+
+/// The user's one call of `batch`.
+fn batch_site(tables: &Tables) -> Option<Site> {
+    let pipeline = tables.model::<Pipeline>();
+    let sites = pipeline.stages.iter().filter_map(|it| site_of_stage(tables, it));
+    sites.filter(|it| it.kind == "dataset.batch").last()
 }
 
 /// Whether most op runs belong to ops that run many times in each step.

@@ -38,8 +38,6 @@ pub struct Diff {
 /// Why there is no diff.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoDiff {
-    #[error("strobe knows no change called {name:?}\n  hint: there are: {}", CHANGES.join(", "))]
-    UnknownChange { name: String },
     #[error("the source could not be read: {why}\n  file: {}", file.display())]
     Unreadable { file: PathBuf, why: String },
     #[error(
@@ -63,9 +61,8 @@ const LONGEST_TEXT: usize = 2000;
 /// A source that is longer is none that a person wrote.
 const LONGEST_SOURCE: u64 = 8 << 20;
 
-/// The diff of a change at a line of the user's code. `change` may have a number:
-/// `larger-batch=256`.
-pub fn diff_for(tables: &Tables, change: &str, site: &Site) -> Result<Diff, NoDiff> {
+/// The diff of a change at a line of the user's code.
+pub fn diff_for(tables: &Tables, change: Change, site: &Site) -> Result<Diff, NoDiff> {
     let folder = std::env::current_dir().unwrap_or_default();
     diff_below(&folder, tables, change, site)
 }
@@ -74,11 +71,9 @@ pub fn diff_for(tables: &Tables, change: &str, site: &Site) -> Result<Diff, NoDi
 pub fn diff_below(
     folder: &Path,
     tables: &Tables,
-    change: &str,
+    change: Change,
     site: &Site,
 ) -> Result<Diff, NoDiff> {
-    let known = Change::parse(change);
-    let change = known.ok_or_else(|| NoDiff::UnknownChange { name: change.to_owned() })?;
     let file = PathBuf::from(&site.file);
     let path = relative(folder, &file).ok_or_else(|| NoDiff::Outside { file: file.clone() })?;
     let unreadable = |why: String| NoDiff::Unreadable { file: file.clone(), why };
@@ -101,6 +96,17 @@ pub fn diff_below(
     let (edited, text) = edit(text, change, site, &path)
         .map_err(|why| NoDiff::NotCertain { place: site.place(), why })?;
     Ok(Diff { change, file, edited, text })
+}
+
+impl Diff {
+    /// The lines as they would be, from the left margin on.
+    pub fn new_lines(&self) -> String {
+        let added = |it: &&str| it.starts_with('+') && !it.starts_with("+++");
+        let lines: Vec<&str> = self.text.lines().filter(added).map(|it| &it[1..]).collect();
+        let margin = |it: &&str| it.len() - it.trim_start().len();
+        let margin = lines.iter().map(margin).min().unwrap_or(0);
+        lines.iter().map(|it| &it[margin..]).collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// The edited text, and the diff to it.

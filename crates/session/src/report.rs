@@ -22,6 +22,7 @@ use trace::{Dur, EventId, Note, OpKind, OpName, TrackKind};
 
 use self::beside::Beside;
 use crate::Session;
+use crate::edit_diff::advice::diff_of;
 
 /// What is said of a run before anything is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,7 +135,14 @@ const TOP_OPS: usize = 6;
 impl Session {
     /// What is measured, and what the rules make of it.
     pub fn report(&self) -> Report {
-        Report { diagnosis: rules::diagnose(self.tables()), ..self.measurements() }
+        let mut diagnosis = rules::diagnose(self.tables());
+        // Where the user's source is at hand, the edit is their own line with the change in it.
+        for fix in diagnosis.causes.iter_mut().flat_map(|it| &mut it.finding.fix) {
+            if let Some(Ok(diff)) = diff_of(self.tables(), fix) {
+                fix.edit = Some(diff.new_lines());
+            }
+        }
+        Report { diagnosis, ..self.measurements() }
     }
 
     /// The report without findings.

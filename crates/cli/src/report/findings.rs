@@ -33,7 +33,7 @@ pub fn text(report: &Report, out: &Output) -> String {
         let several = finding.fix.iter().filter(|it| it.gain.is_some()).count() > 1;
         for fix in &finding.fix {
             let gain = fix.gain.filter(|_| several).map(|it| format!(" [{:.1}–{:.1}×]", it.low, it.high));
-            let place = fix.place.as_ref().map(|it| format!(" ({}:{})", it.file, it.line));
+            let place = fix.site.as_ref().map(|it| format!(" ({})", it.place()));
             let line = format!("{}{}{}", fix.text, place.unwrap_or_default(), gain.unwrap_or_default());
             match &fix.edit {
                 // Code is never wrapped: it is there to be copied.

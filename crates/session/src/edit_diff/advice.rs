@@ -1,78 +1,44 @@
-//! Which change of which line a finding advises.
-//!
-//! Rules do not say that yet; until they do, it follows from a finding's rule and evidence.
+//! The diffs of what findings advise.
 
 use analyses::Tables;
-use analyses::code_site::{Site, compile_site, last_stage_site, site_of_function, site_of_stage};
-use analyses::compile::Compile;
-use analyses::input_stage::pipeline::Pipeline;
-use rules::{Diagnosis, Finding};
+use analyses::code_site::CodeSite;
+use rules::{Diagnosis, Fix};
 
-use super::{Diff, NoDiff, diff_for};
+use super::{Change, Diff, NoDiff, diff_for};
 
-/// A change of a line.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Advice {
-    pub change: &'static str,
-    pub site: Site,
-}
-
-/// The diff of the first finding that has a certain one; otherwise why the first that has an advice
+/// The diff of the first finding that has a certain one; otherwise why the first that names a line
 /// has none.
 pub fn first_diff(tables: &Tables, diagnosis: &Diagnosis) -> Result<Diff, NoDiff> {
     let mut why = None;
-    for cause in &diagnosis.causes {
-        let Some(advice) = advice(tables, cause.rule, &cause.finding) else { continue };
-        match diff_for(tables, advice.change, &advice.site) {
-            Ok(diff) => return Ok(diff),
-            Err(error) => {
+    for fix in diagnosis.causes.iter().flat_map(|it| &it.finding.fix) {
+        match diff_of(tables, fix) {
+            Some(Ok(diff)) => return Ok(diff),
+            Some(Err(error)) => {
                 why.get_or_insert(error);
             }
+            None => (),
         }
     }
-    Err(why.unwrap_or(NoDiff::NoLine {
-        has_sites: !tables.get::<analyses::code_site::CodeSite>().is_empty(),
-    }))
+    let has_sites = !tables.get::<CodeSite>().is_empty();
+    Err(why.unwrap_or(NoDiff::NoLine { has_sites }))
 }
 
-/// What to change where, if that is known.
-pub fn advice(tables: &Tables, rule: &str, finding: &Finding) -> Option<Advice> {
-    let of_stage = || {
-        let row = row_of(finding, "input_stage")?;
-        site_of_stage(tables, tables.model::<Pipeline>().stages.get(row)?)
-    };
-    let (change, site) = match rule {
-        "input-serial-map" => {
-            let site = of_stage()?;
-            match site.kind.as_str() {
-                "dataset.map" => ("parallel-map", site),
-                "dataset.interleave" => ("parallel-interleave", site),
-                _ => return None,
-            }
+/// The diff of one edit; `None` where no line is known for it, or no source can show it.
+pub fn diff_of(tables: &Tables, fix: &Fix) -> Option<Result<Diff, NoDiff>> {
+    let site = fix.site.as_ref()?;
+    let change = match fix.change {
+        rules::Change::ParallelMap if site.kind == "dataset.interleave" => {
+            Change::ParallelInterleave
         }
-        "input-no-prefetch" => ("prefetch", last_stage_site(tables)?),
-        "retracing" => {
-            let rows = tables.get::<Compile>();
-            let function = rows.get(row_of(finding, "compile")?)?.function.as_deref()?;
-            ("reduce-retracing", site_of_function(tables, function)?)
-        }
-        "eager-ops" => {
-            let site = compile_site(tables).filter(|it| it.arg("run_eagerly") == Some("True"))?;
-            ("no-run-eagerly", site)
-        }
-        "small-batch" => {
-            let pipeline = tables.model::<Pipeline>();
-            let sites = pipeline.stages.iter().filter_map(|it| site_of_stage(tables, it));
-            let mut batches = sites.filter(|it| it.kind == "dataset.batch");
-            ("larger-batch", batches.next()?)
-        }
+        rules::Change::ParallelMap => Change::ParallelMap,
+        rules::Change::ParallelInterleave => Change::ParallelInterleave,
+        rules::Change::Prefetch => Change::Prefetch,
+        rules::Change::Cache => Change::Cache,
+        rules::Change::CompileStep if site.kind == "keras.compile" => Change::NoRunEagerly,
+        rules::Change::RelaxShapes => Change::ReduceRetracing,
+        rules::Change::LargerBatch => Change::LargerBatch(fix.amount),
+        rules::Change::Float32 => Change::Float32,
         _ => return None,
     };
-    Some(Advice { change, site })
-}
-
-/// The row of this table that a finding rests on.
-fn row_of(finding: &Finding, table: &str) -> Option<usize> {
-    let of_table = finding.evidence.iter().filter(|it| it.table == Some(table));
-    of_table.filter_map(|it| it.rows.first()).next().copied()
+    Some(diff_for(tables, change, site))
 }

@@ -466,7 +466,7 @@ fn a_file_that_changed_gets_no_diff() {
     let late = Tables::new(Arc::new(out.finish()));
     let early = Tables::new(Arc::new(TraceBuilder::new().finish()));
     let ask =
-        |tables: &Tables, site: &Site| diff_below(folder.path(), tables, "larger-batch", site);
+        |tables: &Tables, site: &Site| diff_below(folder.path(), tables, Change::LargerBatch(None), site);
     assert!(matches!(ask(&early, &site), Err(NoDiff::Unreadable { .. })));
     std::fs::write(&file, &text).unwrap();
     let diff = ask(&early, &site).unwrap();
@@ -482,7 +482,7 @@ fn a_file_that_changed_gets_no_diff() {
     std::fs::write(&file, format!("# new\n{text}")).unwrap();
     let changed = ask(&late, &site).unwrap_err();
     assert_eq!(changed.to_string(), "train.py:2 has changed since the run\n  hint: capture again");
-    let outside = diff_below(&folder.path().join("other"), &early, "cache", &site);
+    let outside = diff_below(&folder.path().join("other"), &early, Change::Cache, &site);
     assert!(matches!(outside, Err(NoDiff::Outside { .. })));
     assert!(matches!(
         diff_below(folder.path(), &early, "nonsense", &site),
