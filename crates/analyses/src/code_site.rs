@@ -20,7 +20,7 @@ table! {
     /// as the program reached them. Known where the run was started by `strobe run`.
     pub struct CodeSite = "code_site" {
         /// The row: 0 is what the program reached first.
-        order: i64,
+        site: i64,
         /// What the line makes: `dataset.map`, `dataset.iter` (a loop over a dataset), `tf.function`,
         /// `jax.jit`, `jax.pmap`, `optimizer`, `keras.compile`, `keras.fit`, `keras.callback`,
         /// `keras.PyDataset`, `torch.DataLoader`.
@@ -60,17 +60,17 @@ pub type Site = CodeSite;
 impl Analysis for CodeSite {
     fn run(tables: &Tables) -> Vec<CodeSite> {
         process(tables).map_or_else(Vec::new, |it| {
-            it.sites.iter().enumerate().map(|(order, it)| CodeSite::of(order, it)).collect()
+            it.sites.iter().enumerate().map(|(row, it)| CodeSite::of(row, it)).collect()
         })
     }
 }
 
 impl CodeSite {
-    fn of(order: usize, site: &Noted) -> CodeSite {
+    fn of(row: usize, site: &Noted) -> CodeSite {
         let args: Vec<String> = site.args.iter().map(|(name, it)| format!("{name}={it}")).collect();
         let inputs: Vec<String> = site.inputs.iter().map(u32::to_string).collect();
         CodeSite {
-            order: order as i64,
+            site: row as i64,
             kind: site.kind.clone(),
             name: site.name.clone(),
             file: site.file.clone(),
@@ -91,7 +91,7 @@ impl CodeSite {
     /// A line of which nothing else is known, such as one that sampled stacks show.
     pub fn at_line(kind: &str, file: &str, line: i64) -> CodeSite {
         CodeSite {
-            order: -1,
+            site: -1,
             kind: kind.to_owned(),
             name: None,
             file: file.to_owned(),
@@ -249,7 +249,7 @@ pub fn callback_sites(tables: &Tables) -> Vec<Site> {
     for fit in rows.iter().filter(|it| it.kind == "keras.fit") {
         for input in fit.inputs.split(' ').filter_map(|it| it.parse::<usize>().ok()) {
             let Some(site) = rows.get(input).filter(|it| it.kind == "keras.callback") else { continue };
-            if !found.iter().any(|it| it.order == site.order) {
+            if !found.iter().any(|it| it.site == site.site) {
                 found.push(site.clone());
             }
         }

@@ -225,7 +225,7 @@ mod tests {
         let pace = Pace { step: Dur(4_700_000_000), from: PaceSource::Epochs, n_points: 3 };
         assert_eq!(
             pace.beside(Dur(33_500_000_000), 1),
-            "The profiled step took 33.50 ms; your epochs take 4.700 ms per step, validation included."
+            "The profiled step took 33.5 ms; your epochs take 4.7 ms per step, validation included."
         );
         assert_eq!(
             pace.beside(Dur(5_000_000_000), 9),

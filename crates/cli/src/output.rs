@@ -229,7 +229,8 @@ pub fn column(times: &[Dur]) -> Vec<String> {
 
 /// Units that stay with the number before them.
 const UNITS: [&str; 16] = [
-    "ps", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "TB", "W", "MHz", "°C", "MB/s", "GB/s", "kB/s",
+    "ps", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "TB", "W", "MHz", "°C", "MB/s", "GB/s",
+    "kB/s",
 ];
 
 /// Breaks a text at words, but not between a number and its unit.
@@ -239,7 +240,8 @@ pub fn wrap(text: &str, width: usize, indent: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']));
-        match words.last_mut().filter(|it| is_unit && it.ends_with(|it: char| it.is_ascii_digit())) {
+        match words.last_mut().filter(|it| is_unit && it.ends_with(|it: char| it.is_ascii_digit()))
+        {
             Some(number) => {
                 number.push(' ');
                 *number += word;

@@ -110,7 +110,10 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), n);
         for it in names {
-            assert!(it.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-'), "{it}");
+            assert!(
+                it.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-'),
+                "{it}"
+            );
         }
     }
 }

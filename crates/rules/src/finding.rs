@@ -84,8 +84,11 @@ impl Finding {
     /// Makes milliseconds and speed-up one figure, and takes back what would be no promise.
     pub(crate) fn settle(&mut self, tables: &Tables) {
         let Some(facts) = facts(tables) else { return };
+        if facts.n_steps < 2 {
+            self.confidence = self.confidence.min(OF_ONE_STEP);
+        }
         for fix in &mut self.fix {
-            fix.settle(facts.n_steps);
+            fix.settle(facts.n_steps, facts.step, self.takes);
         }
         let best = self.best_fix().and_then(|it| it.gain);
         let Some(gain) = best else { return };
@@ -95,8 +98,12 @@ impl Finding {
             // The problem is real, and these edits are not its answer: no figure stands for it.
             for fix in &mut self.fix {
                 if let Some(gain) = fix.gain.take() {
-                    let limit = fix.then.as_ref().map(|it| format!("{} would then limit the step", it.in_words()));
-                    let why = limit.unwrap_or_else(|| format!("it would give at most {:.2}×", gain.high));
+                    let limit = fix
+                        .then
+                        .as_ref()
+                        .map(|it| format!("{} would then limit the step", it.in_words()));
+                    let why =
+                        limit.unwrap_or_else(|| format!("it would give at most {:.2}×", gain.high));
                     fix.why = Some(why);
                 }
             }
@@ -115,6 +122,10 @@ impl Finding {
         told.max_by(|a, b| a.1.speedup.total_cmp(&b.1.speedup)).map(|it| it.0)
     }
 }
+
+/// How sure one step makes: it may be any step.
+/// Source: choice, as likely as not.
+const OF_ONE_STEP: f64 = 0.5;
 
 /// Edits that save less than this part of what a large problem takes are not its answer.
 /// Source: choice, a fifth.
@@ -234,7 +245,17 @@ impl Fix {
         Fix { site, ..self }
     }
 
-    fn settle(&mut self, n_steps: usize) {
+    fn settle(&mut self, n_steps: usize, step: Dur, takes: Dur) {
+        // What a problem takes is the likely most that its edit saves; only the best case counts
+        // on more, as where other work is no longer held up.
+        if takes > Dur(0)
+            && let Some(gain) = &mut self.gain
+        {
+            let most = step.0 as f64 / (step.0 - takes.0).max(1) as f64;
+            gain.speedup = gain.speedup.min(most).max(1.0);
+            gain.low = gain.low.min(gain.speedup);
+            *gain = gain.in_order();
+        }
         if n_steps < 2 {
             self.gain = None;
             self.why = Some(ONE_STEP.to_owned());

@@ -247,7 +247,8 @@ impl Input {
 
     fn about(&self, stage: &Stage) -> Evidence {
         let row = self.pipeline.stages.iter().position(|it| it.path == stage.path);
-        let mut text = format!("{} needs {} of CPU per step", stage_path(stage), Dur(stage.work_ps));
+        let mut text =
+            format!("{} needs {} of CPU per step", stage_path(stage), Dur(stage.work_ps));
         let per_step = stage.calls as f64 / self.pipeline.n_steps.max(1) as f64;
         if per_step >= 1.5 {
             let each = Dur((stage.work_ps as f64 / per_step) as i64);
@@ -300,6 +301,8 @@ impl Input {
         let text = "If the result is the same in every epoch and fits in memory, cache it";
         let prediction = Prediction::of(tables, &format!("cache {}", stage.path));
         let site = site_of_stage(tables, stage);
-        Some(Fix::new(Change::Cache, text).edit("ds = ds.map(f).cache()").gives(prediction).at(site))
+        Some(
+            Fix::new(Change::Cache, text).edit("ds = ds.map(f).cache()").gives(prediction).at(site),
+        )
     }
 }

@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 use analyses::replay::rows_in;
-use analyses::span::{Span, covered, subtract, union};
+use analyses::span::{Span, covered, subtract, total, union};
 use analyses::step::{Step, median};
 use analyses::step_time::{HostTimes, busy_devices, host_compute, streams_of};
 use trace::{Dur, EventId, OpKind, TrackId, TrackKind};
@@ -75,10 +75,12 @@ impl Launches {
                     busy.push(span);
                 }
             }
-            if durs.len() / self.n_steps.max(1) >= self.kernels {
-                self.kernels = durs.len() / self.n_steps.max(1);
+            let (kernels, busy) = (durs.len() / self.n_steps.max(1), union(busy));
+            // Of devices with equally many, the one that works longest: not the last in the file.
+            if (kernels, total(&busy)) > (self.kernels, total(&best)) {
+                self.kernels = kernels;
                 self.typical_kernel = Dur(median(&mut durs).unwrap_or(0));
-                best = union(busy);
+                best = busy;
             }
         }
         // Ops of a host are only asked for where something waits for them.

@@ -69,7 +69,9 @@ impl Plan {
             before = after;
         }
         let lows = steps.iter().map(|it| it.after.low);
-        let edits = causes.iter().flat_map(|it| &it.finding.fix);
+        let symptoms = causes.iter().flat_map(|it| it.symptoms.iter().map(|it| &it.1));
+        let findings = causes.iter().map(|it| &it.finding).chain(symptoms);
+        let edits = findings.flat_map(|it| &it.fix);
         let alone = edits.filter_map(|it| it.gain).map(|it| it.step_after(step).low);
         let floor = lows.chain(alone).min();
         Plan { steps, floor }

@@ -70,12 +70,10 @@ impl Rule for ProfilerOverhead {
         if facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
-        // Where steps without a profiler were timed, they have none of it: whatever else is found
-        // costs the training more.
-        let in_training = if measured.is_some() { Dur(0) } else { cost };
+        // Training without a profiler has none of it: whatever else is found costs it more.
         let mut finding = Finding::new(
             format!("Recording the profile takes about {}", facts.per_step(cost)),
-            in_training,
+            Dur(0),
             facts.step,
         )
         .severity(Severity::Low)

@@ -151,9 +151,9 @@ fn recorded_holder(tables: &Tables, cost: Dur) -> Option<Holder> {
     let most = rows.iter().filter(|it| it.total_ps * 10 >= cost.0 * 7);
     let it = most.min_by_key(|it| it.total_ps)?;
     let text = format!(
-        "{} ran {} times and takes {} per step, with what it calls",
+        "{} ran {} and takes {} per step, with what it calls",
         it.function,
-        it.calls,
+        if it.calls == 1 { "once".to_owned() } else { format!("{} times", it.calls) },
         Dur(it.total_ps)
     );
     let event = u32::try_from(it.event).ok().map(EventId);

@@ -13,8 +13,7 @@ use crate::facts::percent;
 use crate::memory_pressure::size;
 
 /// Why a rule about the machine cannot look.
-pub const NO_SAMPLES: &str =
-    "no samples of the machine were taken; `strobe run` takes them";
+pub const NO_SAMPLES: &str = "no samples of the machine were taken; `strobe run` takes them";
 
 pub struct Samples<'t> {
     tables: &'t Tables,

@@ -170,7 +170,8 @@ impl SlowSteps {
             longest.filter(|it| !self.name.as_deref().is_some_and(|name| it.ends_with(name)))
         {
             let text = format!("Most of that is in {longest}");
-            finding = finding.evidence(Evidence::text(text).rows("step_outlier", self.rows.clone()));
+            finding =
+                finding.evidence(Evidence::text(text).rows("step_outlier", self.rows.clone()));
         }
         let step = Dur(spread.mean_ps);
         if !self.is_noise {
@@ -178,12 +179,13 @@ impl SlowSteps {
         }
         // What other programs took is not the run's to save: no gain, and no place above real causes.
         finding.cost = finding.cost.min(Dur((step.0 as f64 * WORTH_FIXING) as i64));
-        finding.severity(Severity::Low).confidence(0.4).evidence(Evidence::text(
-            match self.rows.len() {
+        finding.severity(Severity::Low).confidence(0.4).evidence(
+            Evidence::text(match self.rows.len() {
                 1 => "It happened once, which says little about later steps",
                 _ => "They share no clear cause; the machine may have been busy",
-            },
-        ).rows("step_outlier", self.rows.clone()))
+            })
+            .rows("step_outlier", self.rows.clone()),
+        )
     }
 
     fn excess(&self, outliers: &[StepOutlier]) -> String {

@@ -91,14 +91,13 @@ impl Rule for SmallBatch {
                     .rows("step_time", Facts::rows(tables)),
             ),
         };
-        let cost = Dur(fixed.0 - fixed.0 / times as i64);
         let amount = told.and_then(|it| u32::try_from(it.0 * times).ok());
         let mut larger = Fix::new(
             Change::LargerBatch,
             format!("Try a {times}× larger batch (the gain is per example)"),
         );
         larger.amount = amount;
-        let finding = Finding::new(title, cost, facts.step)
+        let finding = Finding::new(title, fixed, facts.step)
             .confidence(if told.is_some() { 0.7 } else { 0.5 })
             .evidence(evidence)
             .fix(larger.edit(size).gives(Some(grown.gain)).at(batch_site(tables)));
@@ -150,9 +149,10 @@ impl Growth {
     fn of(tables: &Tables, facts: &Facts, batch: Option<u64>) -> Growth {
         let step = facts.step.0 as f64;
         let surely = facts.of("runtime").0 as f64;
-        // Python's part does not grow with the batch, nor do ops too short to be kept by their data.
+        // Python's part does not grow with the batch; ops too short to be kept by their data may not.
         let brief: f64 = Op::all(tables).iter().filter(|it| it.each() <= SHORT).map(|it| it.share).sum();
-        let likely = surely + facts.of("python").0 as f64 + facts.of("compute").0 as f64 * brief;
+        let likely = surely + facts.of("python").0 as f64;
+        let perhaps = likely + facts.of("compute").0 as f64 * brief;
         let most = batch.map_or(COMMON / 2, |it| COMMON / it).max(2);
         let mut times = 2;
         while times < most && likely > 0.2 * (likely + times as f64 * (step - likely)) {
@@ -162,7 +162,7 @@ impl Growth {
         let gain = Gain {
             low: an_example(surely * (1.0 - PROFILED)),
             speedup: an_example(likely),
-            high: an_example(step) * (1.0 + PROFILED),
+            high: an_example(perhaps.min(step)) * (1.0 + PROFILED),
         };
         Growth { times, gain }
     }

@@ -5,7 +5,7 @@ use analyses::replay::Replay;
 use analyses::what_if::WhatIf;
 use trace::Dur;
 
-use crate::facts::{NO_STEPS, facts};
+use crate::facts::{NO_STEPS, counted, facts};
 use crate::launches::launches;
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
@@ -71,7 +71,7 @@ impl Rule for SyncStall {
             facts.step,
         )
         .evidence(
-            Evidence::text(format!("{name}: {n_waits:.0} waits in {} steps", found.n_steps))
+            Evidence::text(format!("{name}: {n_waits:.0} waits in {}", counted(found.n_steps, "step")))
                 .events(found.wait_events),
         )
         .fix(

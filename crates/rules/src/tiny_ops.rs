@@ -6,7 +6,7 @@ use analyses::step::Step;
 use trace::{Dur, OpKind};
 
 use crate::edits::{compiled_whole, in_framework};
-use crate::facts::{Facts, NO_STEPS, facts, thousands};
+use crate::facts::{Facts, NO_STEPS, counted, facts, thousands};
 use crate::launches::launches;
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
@@ -75,7 +75,7 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
         facts.step,
     )
     .evidence(
-        Evidence::text(format!("{kernels} kernels per step, in {} steps", found.n_steps))
+        Evidence::text(format!("{kernels} kernels per step, in {}", counted(found.n_steps, "step")))
             .rows("kernel_time", vec![0]),
     )
     .fix(Fix::new(Change::Fuse, "Fuse small ops").edit(compiled_whole(tables)).gives(gain))

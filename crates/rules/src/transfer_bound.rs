@@ -1,10 +1,12 @@
 //! Copies between host and device hold the step.
 
+use std::collections::BTreeMap;
+
 use analyses::Tables;
 use analyses::copy::Copy;
 
 use crate::edits::in_framework;
-use crate::facts::{NO_STEPS, facts};
+use crate::facts::{Facts, NO_STEPS, facts};
 use crate::gpu::NO_DEVICE;
 use crate::{Change, Evidence, Finding, Fix, Prediction, Rule, Verdict, WORTH_SAYING};
 
@@ -41,7 +43,12 @@ impl Rule for TransferBound {
         if share < WORTH_SAYING {
             return Verdict::Clear;
         }
-        let side = if to >= from { "to the device" } else { "from the device" };
+        let side = match (to, from) {
+            // Less than a fifth of it is not worth a word.
+            _ if from.0 * 5 < cost.0 => "to the device",
+            _ if to.0 * 5 < cost.0 => "from the device",
+            _ => "to and from the device",
+        };
         let mut finding = Finding::new(
             format!("Copies {side} that overlap with nothing take {}", facts.per_step(cost)),
             cost,
@@ -50,13 +57,22 @@ impl Rule for TransferBound {
         let gain = Prediction::of(tables, "without transfers");
         let copies = tables.get::<Copy>();
         let mut pageable = false;
+        // Devices that are used alike copy alike: one sentence for all of them.
+        let mut kinds: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
         for (row, copy) in copies.iter().enumerate() {
-            if !["h2d", "d2h"].contains(&copy.direction) {
-                continue;
+            if ["h2d", "d2h"].contains(&copy.direction) {
+                let memory = copy.memory.as_deref().unwrap_or("");
+                pageable |= memory.contains("pageable") && copy.total_ps > 0;
+                kinds.entry((copy.direction, memory)).or_default().push(row);
             }
-            let memory = copy.memory.as_deref().unwrap_or("");
-            pageable |= memory.contains("pageable") && copy.total_ps > 0;
-            finding = finding.evidence(Evidence::text(said(copy)).rows("copy", vec![row]));
+        }
+        for rows in kinds.into_values() {
+            let text = in_words(&rows.iter().map(|&it| &copies[it]).collect::<Vec<_>>());
+            finding = finding.evidence(Evidence::text(text).rows("copy", rows));
+        }
+        if finding.evidence.is_empty() {
+            let text = format!("Copies take {}", facts.per_step(cost));
+            finding = finding.evidence(Evidence::text(text).rows("step_time", Facts::rows(tables)));
         }
         if to >= from {
             finding = finding.fix(
@@ -96,15 +112,22 @@ impl Rule for TransferBound {
     }
 }
 
-fn said(copy: &Copy) -> String {
-    let (count, direction) = (copy.count, copy.direction);
-    let side = if direction == "h2d" { "to the device" } else { "from the device" };
-    let copies = if count == 1 { "copy" } else { "copies" };
-    let mut text = format!("{count} {copies} {side}");
-    if let Some(memory) = &copy.memory {
+/// `18 copies to the device, pageable to device, 47.2 MB at 5.2 GB/s`.
+fn in_words(copies: &[&Copy]) -> String {
+    let count: i64 = copies.iter().map(|it| it.count).sum();
+    let side = match copies.first().map(|it| it.direction) {
+        Some("h2d") => "to the device",
+        _ => "from the device",
+    };
+    let word = if count == 1 { "copy" } else { "copies" };
+    let mut text = format!("{count} {word} {side}");
+    if let Some(memory) = copies.first().and_then(|it| it.memory.as_ref()) {
         text += &format!(", {memory}");
     }
-    if let (Some(bytes), Some(rate)) = (copy.bytes, copy.bytes_per_s) {
+    let bytes: Option<i64> = copies.iter().map(|it| it.bytes).sum();
+    let time: i64 = copies.iter().map(|it| it.total_ps).sum();
+    if let Some(bytes) = bytes.filter(|_| time > 0) {
+        let rate = bytes as f64 / (time as f64 / 1e12);
         text += &format!(", {:.1} MB at {:.1} GB/s", bytes as f64 / 1e6, rate / 1e9);
     }
     text

@@ -150,6 +150,9 @@ impl Session {
         let trace = self.trace();
         let breakdown = self.breakdown();
         let main = largest(&breakdown).map(|it| it.category);
+        let told = |it: &str| breakdown.iter().any(|share| share.category == it);
+        let mut unknown = self.unknown();
+        unknown.retain(|it| !told(it.0));
         let (used, mut silent): (Vec<_>, Vec<_>) =
             devices(trace).into_iter().partition(|it| it.used);
         silent.extend(hidden_devices(trace));
@@ -172,7 +175,7 @@ impl Session {
             main_culprit: main.and_then(|it| self.culprit(it)),
             top_ops: self.top_ops(),
             breakdown,
-            unknown: self.unknown(),
+            unknown,
             diagnosis: Diagnosis::default(),
             pace: Pace::of(self.tables()),
             beside: Beside::of(self.tables()),

@@ -117,6 +117,6 @@ fn without_a_profile_that_can_be_read_what_is_there_is_told() {
     assert_eq!(notes, [("unreadable-file", kept)]);
     assert_eq!(
         headline(&report),
-        "10.00 ms a step, by the run's own clock; where it goes cannot be told without a profile."
+        "Each step takes 10 ms by the run's own clock; without a profile it cannot be said where the time goes."
     );
 }

@@ -91,7 +91,7 @@ fn assert_metal(report: &Report) {
     assert_eq!((report.run.devices_present(), report.run.devices.len()), (1, 0));
     let said = report.run.unrecorded_devices().unwrap();
     assert!(said.contains("Metal"), "{said}");
-    assert!(report.unknown.iter().any(|it| it.0 == "compute"), "{:?}", report.unknown);
+    assert!(report.unknown.iter().any(|it| it.0 == "transfer_in"), "{:?}", report.unknown);
 }
 
 /// Three calls of `transformer_block`, after 0.88, 24.9 and 28.5 ms; `stop_trace` begins after

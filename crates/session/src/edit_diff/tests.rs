@@ -465,8 +465,9 @@ fn a_file_that_changed_gets_no_diff() {
     out.set_origin_unix_ns(i64::MAX / 2);
     let late = Tables::new(Arc::new(out.finish()));
     let early = Tables::new(Arc::new(TraceBuilder::new().finish()));
-    let ask =
-        |tables: &Tables, site: &Site| diff_below(folder.path(), tables, Change::LargerBatch(None), site);
+    let ask = |tables: &Tables, site: &Site| {
+        diff_below(folder.path(), tables, Change::LargerBatch(None), site)
+    };
     assert!(matches!(ask(&early, &site), Err(NoDiff::Unreadable { .. })));
     std::fs::write(&file, &text).unwrap();
     let diff = ask(&early, &site).unwrap();

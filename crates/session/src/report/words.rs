@@ -21,7 +21,9 @@ pub fn headline(report: &Report) -> String {
     let mut text = format!("{cut_off}Each step takes {step}");
     let share = |time: Dur| percent(time.0 as f64 / step.0.max(1) as f64);
     match report.diagnosis.causes.first() {
-        Some(cause) if let Some(words) = rules::find(cause.rule).and_then(|it| it.in_headline()) => {
+        Some(cause)
+            if let Some(words) = rules::find(cause.rule).and_then(|it| it.in_headline()) =>
+        {
             let takes = cause.finding.takes.min(step);
             text += &format!("; {takes} ({}) {words}.", share(takes));
         }
@@ -31,11 +33,27 @@ pub fn headline(report: &Report) -> String {
         }
         None => {
             let (takes, words) = (main.per_step, in_words(main.category));
+            // What a device does that was not recorded shows as time of the framework.
+            let words = match main.category {
+                "runtime"
+                    if report.run.devices.is_empty()
+                        && report.run.unrecorded_devices().is_some() =>
+                {
+                    "is spent in the framework, which may be waiting for the device"
+                }
+                _ => words,
+            };
             text += &format!("; {takes} ({}) {words}.", share(takes));
         }
     }
     if steps.count == 1 {
-        text += " Only one step was captured, so no gain is predicted.";
+        let how = match report.run.frameworks.contains(&"tensorflow") {
+            true => "profile_batch=(10, 20) or `strobe run`",
+            false => "`strobe run`",
+        };
+        text += &format!(
+            " Only one step was captured, so no gain is predicted; capture more with {how}."
+        );
     }
     // Others' programs are no fault of this one: a caveat, not the cause.
     let busy = report.diagnosis.causes.iter().skip(1).find(|it| it.rule == "cpu-contention");

@@ -480,7 +480,7 @@ mod tests {
         ("absence", |it| {
             it["not_checked"] = json!([{"rule": "x", "why": "no ops in this profile"}])
         }),
-        ("absence", |it| it["verdict"] = json!("There are no host events in this profile.")),
+        ("absence", |it| it["headline"] = json!("There are no host events in this profile.")),
         ("healthy", |it| it["findings"][0]["severity"] = json!("high")),
         ("one-step", |it| it["steps"]["count"] = json!(1)),
         ("plan", |it| {
@@ -489,10 +489,10 @@ mod tests {
             it["findings"][0]["speedup_if_fixed"] = json!(1.1);
         }),
         ("order", |it| it["findings"][0]["cost_ms_per_step"] = json!(1e-6)),
-        ("headline", |it| it["verdict"] = json!("It is what it is.")),
+        ("headline", |it| it["headline"] = json!("It is what it is.")),
         ("numbers", |it| it["findings"][0]["cost_ms_per_step"] = json!(-1.0)),
         ("numbers", |it| it["steps"]["mean_ms"] = json!(null)),
-        ("words", |it| it["verdict"] = json!("a step  of 1 steps")),
+        ("words", |it| it["headline"] = json!("a step  of 1 steps")),
     ];
 
     #[test]

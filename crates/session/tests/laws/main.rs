@@ -40,9 +40,9 @@ use synth::Shape;
 
 /// Whether reports have `step_after_ms`, gains of edits, `plan` and `floor_ms`; until then laws
 /// about them are not asked.
-pub const NEW_SHAPE: bool = false;
+pub const NEW_SHAPE: bool = true;
 /// Whether slips of wording fail the test, or are counted only.
-pub const WORDS_BIND: bool = false;
+pub const WORDS_BIND: bool = true;
 
 /// Whether a first sentence that does not name the first finding fails the test.
 pub const HEADLINE_BINDS: bool = false;

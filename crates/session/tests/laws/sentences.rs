@@ -21,7 +21,7 @@ struct Sentence<'a> {
 
 fn sentences(report: &Value) -> Vec<Sentence<'_>> {
     let mut found = Vec::new();
-    for key in ["headline", "verdict"] {
+    for key in ["headline"] {
         if let Some(text) = report[key].as_str() {
             found.push(Sentence { place: key.to_owned(), text });
         }
@@ -257,7 +257,7 @@ const EMPTY_WORDS: [&str; 16] = [
 /// The first sentence names the first finding's cause.
 pub fn headline(report: &Value, _: &Session) -> Vec<Violation> {
     let Some(first) = causes(report).first() else { return Vec::new() };
-    let headline = report["headline"].as_str().unwrap_or_else(|| text(report, "verdict"));
+    let headline = text(report, "headline");
     let lower = headline.to_lowercase();
     let cause = format!("{} {}", text(first, "rule").replace('-', " "), text(first, "title"));
     let names = cause.to_lowercase();
