@@ -92,7 +92,7 @@ fn the_default_folder_is_named_by_time() {
     let (server, _) = profiler(|_| Reply::profile(real_profile()));
     let done = attach(&[&server.to_string()], folder.path());
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
-    assert!(text(&done.stdout).contains(" a step, of which "));
+    assert!(text(&done.stdout).contains("Each step takes "));
     let runs = std::fs::read_dir(folder.path().join("stroboscope/runs")).unwrap();
     let names: Vec<_> = runs.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(names.len(), 1);

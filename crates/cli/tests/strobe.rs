@@ -200,7 +200,7 @@ fn a_log_without_a_profile_shows_its_scalars() {
 fn the_demo_needs_nothing_but_the_program() {
     let done = strobe(&["demo", "--no-serve"]);
     assert_eq!(done.status.code(), Some(0));
-    assert!(text(&done.stdout).contains("wait for input"), "{}", text(&done.stdout));
+    assert!(text(&done.stdout).contains("waiting for input"), "{}", text(&done.stdout));
 }
 
 /// Where the README says `<!-- strobe ARGS -->`, it shows what the program prints today;

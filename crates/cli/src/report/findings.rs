@@ -24,8 +24,12 @@ pub fn text(report: &Report, out: &Output) -> String {
             continue;
         }
         let used = head.chars().count() + gain.chars().count();
-        let room = out.width.saturating_sub(used + 1).max(2);
-        let _ = write!(text, "\n{}{}{gain}\n", out.strong(&head), " ".repeat(room));
+        // Where both do not fit side by side, the gain gets a line.
+        let between = match out.width.saturating_sub(used + 1) {
+            0 | 1 => "\n    ".to_owned(),
+            room => " ".repeat(room),
+        };
+        let _ = write!(text, "\n{}{between}{gain}\n", out.strong(&head));
         text += &wrap(&sentence(&finding.title), out.width, "    ");
         for evidence in &finding.evidence {
             text += &out.faint(&wrap(&sentence(&evidence.text), out.width, "    "));

@@ -5,7 +5,7 @@ use session::report::words::{thousands};
 /// In place of what is not known.
 pub const UNKNOWN: &str = "–";
 
-/// Three digits that count: `0.52`, `31.2`, `998`, `23 456`.
+/// Three digits that count: `0.52`, `31.2`, `998`, `23,456`.
 pub fn short(value: f64) -> String {
     match value.abs() {
         it if it >= 999.5 => thousands(value.round() as usize),
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         let all = [0.0, 0.5, 9.996, 31.24, 99.96, 999.4, 23_456.0];
-        let expected = ["0.00", "0.50", "10.0", "31.2", "100", "999", "23\u{2009}456"];
+        let expected = ["0.00", "0.50", "10.0", "31.2", "100", "999", "23,456"];
         assert_eq!(all.map(short), expected);
         assert_eq!(bytes(1.21e9, 7.8e9), ("1.21".to_owned(), "GB"));
         assert_eq!(bytes(2e6, 7.8e9), ("0.00".to_owned(), "GB"));
