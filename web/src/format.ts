@@ -14,7 +14,7 @@ export const UNKNOWN = "–";
 function threeDigits(value: number): string {
   const size = Math.abs(value);
   if (size >= 99.95) return thousands(Math.round(value));
-  return String(Number(value.toFixed(size >= 9.995 ? 1 : 2)));
+  return String(Number(value.toFixed(size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3)));
 }
 
 export function time(ps: number | null | undefined): string {
@@ -77,7 +77,7 @@ export function bytes(n: number | null | undefined): string {
     value /= 1000;
     at += 1;
   }
-  return at === 0 ? `${thousands(n)} B` : `${fourDigits(value)} ${BYTES[at]}`;
+  return at === 0 ? `${thousands(n)} B` : `${threeDigits(value)} ${BYTES[at]}`;
 }
 
 /** Like `timeColumn`, for bytes. */
@@ -121,7 +121,8 @@ function ticks(values: number[], scale: number, unit: string): string[] {
   const last = values.length - 1;
   return values.map((it, at) => {
     const text = grouped(String(Number((it / scale).toPrecision(6))));
-    return at === last && unit ? `${text}${THIN}${unit}` : text;
+    if (at !== last || !unit) return text;
+    return unit === "%" ? `${text}%` : `${text} ${unit}`;
   });
 }
 
@@ -148,5 +149,5 @@ export function number(value: number | null | undefined): string {
   if (value === null || value === undefined) return UNKNOWN;
   if (Number.isInteger(value)) return thousands(value);
   if (Math.abs(value) < 0.001) return value.toExponential(3);
-  return fourDigits(value);
+  return threeDigits(value);
 }

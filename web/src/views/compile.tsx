@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { docs, records, useReport, useTable } from "../data/store";
 import type { Finding, TableData } from "../data/types";
-import { gain, ms, percent, thousands, time } from "../format";
+import { percent, thousands, time } from "../format";
 import { DataTable, DataTableSkeleton, inAddress, type DataColumn } from "../parts/data-table";
 import { Details } from "../parts/details";
 import { Failed } from "../parts/empty";
@@ -166,14 +166,11 @@ function Shown(props: { table: TableData; findings: Finding[]; meanMs: number | 
 
 /** The finding in short: what was seen, what changed, what to do. */
 function Said({ finding }: { finding: Finding }) {
-  const faster = gain(finding.speedup_low, finding.speedup_high);
   return (
     <section class="compile-finding" aria-label={finding.rule}>
       <h2>
         {finding.title}
-        <span class="gain">
-          {finding.gain}
-        </span>
+        <span class="gain">{finding.gain}</span>
       </h2>
       <ul>
         {finding.evidence.map((it) => (

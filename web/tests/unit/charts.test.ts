@@ -6,12 +6,12 @@ import { aligned } from "../../src/parts/stack";
 
 describe("numbers on axes", () => {
   test("one unit for all ticks, said at the largest", () => {
-    expect(timeTicks([0, 5e9, 1e10])).toEqual(["0", "5", "10\u2009ms"]);
-    expect(bytesTicks([0, 500_000, 1_000_000])).toEqual(["0", "0.5", "1\u2009MB"]);
-    expect(percentTicks([0, 0.5, 1])).toEqual(["0", "50", "100\u2009%"]);
+    expect(timeTicks([0, 5e9, 1e10])).toEqual(["0", "5", "10 ms"]);
+    expect(bytesTicks([0, 500_000, 1_000_000])).toEqual(["0", "0.5", "1 MB"]);
+    expect(percentTicks([0, 0.5, 1])).toEqual(["0", "50", "100%"]);
   });
   test("an axis that lies before zero keeps its unit", () => {
-    expect(timeTicks([-2e12, -1e12, 0])).toEqual(["-2", "-1", "0\u2009s"]);
+    expect(timeTicks([-2e12, -1e12, 0])).toEqual(["-2", "-1", "0 s"]);
   });
   test("a gain is a range with the digits of the terminal", () => {
     expect(gain(1.148, 2.554)).toBe("1.15–2.6×");
@@ -19,8 +19,8 @@ describe("numbers on axes", () => {
     expect(gain(1.501, 1.499)).toBe("1.50×");
     expect(gain(null, 2)).toBe("");
   });
-  test("numbers that are not whole have at most four digits", () => {
-    expect(number(1234)).toBe("1\u2009234");
+  test("numbers that are not whole have three digits", () => {
+    expect(number(1234)).toBe("1,234");
     expect(number(0.123456)).toBe("0.123");
     expect(number(0.0000123)).toBe("1.230e-5");
     expect(number(null)).toBe("–");
@@ -73,11 +73,11 @@ describe("samples", () => {
     expect(unitOf("cpu/process").name).toBe("cores");
     expect(unitOf("memory/major_faults").name).toBe("1/s");
     expect(unitOf("memory/process").name).toBe("bytes");
-    expect(unitOf("disk/read").text(1_500_000)).toBe("1.500 MB/s");
+    expect(unitOf("disk/read").text(1_500_000)).toBe("1.5 MB/s");
     expect(unitOf("gpu 3/memory").name).toBe("bytes");
     expect(unitOf("gpu 3/sm_clock").name).toBe("MHz");
     expect(unitOf("gpu 3/tensor_busy").name).toBe("share");
-    expect(unitOf("gpu 3/nvlink_in").text(1_500_000)).toBe("1.500 MB/s");
+    expect(unitOf("gpu 3/nvlink_in").text(1_500_000)).toBe("1.5 MB/s");
     expect(shortName("pressure/own/io")).toBe("io");
   });
 });
