@@ -220,8 +220,9 @@ impl Input {
 
     /// A finding of what input costs, with what was seen of the stage to blame.
     pub fn finding(&self, tables: &Tables, title: String) -> Finding {
-        let finding =
-            Finding::new(title, self.cost, self.facts.step).evidence(self.waiting(tables));
+        // What other causes hide is no time of its own: it shows once they are gone.
+        let wait = self.facts.of("input");
+        let finding = Finding::new(title, wait, self.facts.step).evidence(self.waiting(tables));
         match self.stage() {
             Some(stage) => finding.evidence(self.about(stage)),
             None => finding,

@@ -27,7 +27,7 @@ impl Rule for InputBound {
             Ok(it) => it,
             Err(verdict) => return verdict,
         };
-        let wait = input.facts.per_step(input.cost);
+        let wait = input.facts.per_step(input.facts.of("input"));
         let (title, prediction) = match (input.stage(), input.cause) {
             (Some(stage), Cause::Stage(_)) => (
                 format!("Steps wait for {}: {wait}", named_within(tables, stage)),

@@ -675,7 +675,9 @@ impl Seen {
         for at in 0..self.stages.len() {
             let stage = &self.stages[at];
             let crew = &mut crews[stage.works_in];
-            if matches!(crew.of, CrewOf::Pool(_)) && stage.python_ps * 2 > crew.work_ps {
+            // Threads that wait for the interpreter's lock are at work too: what counts is whether
+            // Python runs for most of the time that the crew takes.
+            if matches!(crew.of, CrewOf::Pool(_)) && stage.python_ps * 2 > crew.period_ps() {
                 crew.work_ps = stage.python_ps.max(crew.period_ps());
                 crew.parallel = 1;
                 self.stages[at].work_ps = crew.work_ps;
