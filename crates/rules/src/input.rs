@@ -21,8 +21,7 @@ use crate::{Evidence, Finding, Fix, Prediction, Verdict, WORTH_SAYING};
 pub struct Input {
     pub facts: Facts,
     pub pipeline: Arc<Pipeline>,
-    /// What steps wait, and what they would wait once nothing else of the host's held them.
-    pub cost: Dur,
+    /// What they would wait beyond that once nothing else of the host's held them.
     hidden: Dur,
     pub cause: Cause,
 }
@@ -82,7 +81,7 @@ pub fn input(tables: &Tables) -> Result<Input, Verdict> {
         return Err(Verdict::Clear);
     }
     let cause = blame(&pipeline);
-    Ok(Input { facts, pipeline, cost, hidden, cause })
+    Ok(Input { facts, pipeline, hidden, cause })
 }
 
 /// What a sharper rule says: its finding of the stage, where the blame is its kind.

@@ -273,6 +273,19 @@ pub fn headline(report: &Value, _: &Session) -> Vec<Violation> {
     }
 }
 
+/// Turns of phrase that have to be read twice.
+const HABITS: [&str; 9] = [
+    " a step, of which ",
+    " holds ",
+    " is told",
+    " are told",
+    "made anew",
+    " goes on",
+    " lies ",
+    " want to run",
+    "unless told",
+];
+
 /// What no careful writer would print.
 fn slips(text: &str) -> Vec<&'static str> {
     let words: Vec<&str> = text.split(' ').map(bare).collect();
@@ -284,6 +297,7 @@ fn slips(text: &str) -> Vec<&'static str> {
         (after_one("steps"), "1 steps"),
         (after_one("times"), "1 times"),
         (text.contains(" %") || text.contains("\u{2009}%"), "a space before %"),
+        (HABITS.iter().any(|it| text.contains(it)), "a habit that plain English has dropped"),
     ];
     slips.into_iter().filter(|it| it.0).map(|it| it.1).collect()
 }
