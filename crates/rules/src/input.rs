@@ -298,11 +298,19 @@ impl Input {
         if stage.is_random {
             return None;
         }
-        let text = "If the result is the same in every epoch and fits in memory, cache it";
         let prediction = Prediction::of(tables, &format!("cache {}", stage.path));
-        let site = site_of_stage(tables, stage);
-        Some(
-            Fix::new(Change::Cache, text).edit("ds = ds.map(f).cache()").gives(prediction).at(site),
-        )
+        // After an endless repeat a cache would grow for ever: there it takes more than one line.
+        let below = format!("{}::", stage.path);
+        let repeats =
+            |it: &Stage| it.path.starts_with(&below) && it.plain_kind().ends_with("Repeat");
+        let text = "If the result is the same in every epoch and fits in memory, cache it";
+        let fix = match self.pipeline.stages.iter().any(repeats) {
+            true => Fix::new(Change::Cache, format!("{text} before repeat()"))
+                .edit("ds = ds.map(f).cache().repeat()"),
+            false => Fix::new(Change::Cache, text)
+                .edit("ds = ds.map(f).cache()")
+                .at(site_of_stage(tables, stage)),
+        };
+        Some(fix.gives(prediction))
     }
 }

@@ -84,6 +84,15 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_cached_behind_an_endless_repeat() {
+        let picture = PIPELINE
+            .replace("::KIND 3..77", "::Map 3..77, Iterator::Root::Batch::Map::ForeverRepeat 4..5")
+            .replace("KIND", "Map");
+        let cached = &finding(&InputSerialMap, &picture).fix[1];
+        assert_eq!(cached.edit.as_deref(), Some("ds = ds.map(f).cache().repeat()"));
+    }
+
+    #[test]
     fn reading_is_no_map() {
         let picture = PIPELINE.replace("KIND", "TFRecord");
         assert_eq!(verdict(&InputSerialMap, &picture), Verdict::Clear);
