@@ -538,13 +538,14 @@ fn changed_tracing(counts: &[i64]) -> Option<String> {
     } else if counts.iter().all(|&it| it == 1) {
         Some(MADE_ANEW.to_owned())
     } else {
-        let up = "the arguments: one function counts its tracings up from";
-        (last > first).then(|| format!("{up} {first} to {last}"))
+        let again = last - first;
+        let times = if again == 1 { "once".to_owned() } else { format!("{again} times") };
+        (last > first).then(|| format!("It was retraced {times} because its arguments changed"))
     }
 }
 
 /// What [`Compile::changed`] says of a function object that is new each time.
-pub const MADE_ANEW: &str = "the function itself: each time a new one, traced for its first time";
+pub const MADE_ANEW: &str = "A new function is created each time, and traced for the first time";
 
 /// Calls of the functions that were traced or compiled, by their name.
 fn calls_by_function(trace: &Trace, host: TrackId, works: &[Work]) -> HashMap<String, i64> {
@@ -630,7 +631,7 @@ mod tests {
         assert_eq!(rows[0].calls, Some(3));
         assert_eq!(rows[0].tracing_count, Some(3));
         let changed = rows[0].changed.as_deref().unwrap_or("");
-        assert!(changed.starts_with("the arguments"), "{changed}");
+        assert!(changed.ends_with("because its arguments changed"), "{changed}");
     }
 
     #[test]

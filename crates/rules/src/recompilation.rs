@@ -71,8 +71,7 @@ impl Rule for Recompilation {
         let events = vec![EventId(main.event as u32)];
         finding = finding.evidence(Evidence::text(seen).rows("compile", vec![row]).events(events));
         if let Some(changed) = &main.changed {
-            let text = format!("What changed: {changed}");
-            finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
+            finding = finding.evidence(Evidence::text(changed).rows("compile", vec![row]));
         }
         for (row, other) in compiled().filter(|it| it.0 != row).take(3) {
             let name = other.function.as_deref().unwrap_or("A program without a name");

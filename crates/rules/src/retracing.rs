@@ -91,8 +91,7 @@ impl Rule for Retracing {
             .filter(|it| it.kind == "compile" && it.function == main.function)
             .find_map(|it| it.changed.as_deref().filter(|it| is_shapes(it)));
         if let Some(changed) = shapes.or(main.changed.as_deref()) {
-            let text = format!("What changed: {changed}");
-            finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
+            finding = finding.evidence(Evidence::text(changed).rows("compile", vec![row]));
         }
         for (row, other) in traced().filter(|it| it.0 != row).take(3) {
             let name = other.function.as_deref().unwrap_or("A function without a name");
@@ -205,7 +204,7 @@ mod tests {
         assert_eq!(found.severity, Severity::High);
         assert_eq!(found.cost.0, 60_000_000);
         assert!(found.evidence[0].text.contains("6 of 6 calls"), "{:?}", found.evidence);
-        assert!(found.evidence[1].text.contains("from 4 to 9"), "{:?}", found.evidence);
+        assert!(found.evidence[1].text.contains("retraced 5 times"), "{:?}", found.evidence);
         let edits: Vec<_> = found.fix.iter().filter_map(|it| it.edit.as_deref()).collect();
         assert!(edits.contains(&"@tf.function(reduce_retracing=True)"), "{edits:?}");
     }

@@ -39,7 +39,7 @@ pub fn difference(programs: &[&Program]) -> Option<String> {
     }
     let n = first.arguments.len();
     if let Some(other) = others.iter().find(|it| it.arguments.len() != n) {
-        return Some(format!("it takes {n} arrays, then {}", other.arguments.len()));
+        return Some(format!("The number of arguments changed: {n} → {}", other.arguments.len()));
     }
     for (at, shape) in first.arguments.iter().enumerate() {
         let mut seen = vec![shape.as_str()];
@@ -55,17 +55,19 @@ pub fn difference(programs: &[&Program]) -> Option<String> {
                 _ => String::new(),
             };
             seen.truncate(3);
-            let shapes = seen.join(", then ");
-            return Some(format!("array {} of {n} that it takes is {shapes}{more}", at + 1));
+            let shapes = seen.join(" → ");
+            return Some(format!("Argument {} {CHANGED_SHAPE}: {shapes}{more}", at + 1));
         }
     }
-    Some("the shapes of all arrays stay the same".to_owned())
+    Some("The shapes of all arguments stay the same".to_owned())
 }
 
 /// Whether `difference` found the shapes of arrays to differ.
 pub fn is_shapes(difference: &str) -> bool {
-    difference.contains("that it takes is")
+    difference.contains(CHANGED_SHAPE)
 }
+
+const CHANGED_SHAPE: &str = "changed shape";
 
 fn arguments(proto: &[u8]) -> Option<Vec<String>> {
     // The program's own shape, of which the parameters.
@@ -102,16 +104,13 @@ mod tests {
         assert_eq!(difference(&[&same]), None);
         assert_eq!(
             difference(&[&same, &same]).as_deref(),
-            Some("the shapes of all arrays stay the same")
+            Some("The shapes of all arguments stay the same")
         );
         assert_eq!(
             difference(&[&same, &a, &b, &c]).as_deref(),
-            Some(
-                "array 2 of 2 that it takes is f32[64,128], then f32[65,128], then f32[66,128] \
-                 and 1 more"
-            )
+            Some("Argument 2 changed shape: f32[64,128] → f32[65,128] → f32[66,128] and 1 more")
         );
         let fewer = program(&["f32[8]"]);
-        assert_eq!(difference(&[&same, &fewer]).as_deref(), Some("it takes 2 arrays, then 1"));
+        assert_eq!(difference(&[&same, &fewer]).as_deref(), Some("The number of arguments changed: 2 → 1"));
     }
 }

@@ -34,7 +34,9 @@ pub fn text(report: &Report, out: &Output) -> String {
         for evidence in &finding.evidence {
             text += &out.faint(&wrap(&sentence(&evidence.text), out.width, "    "));
         }
-        let several = finding.fix.iter().filter(|it| it.gain.is_some()).count() > 1;
+        // Edits that give the same are told apart by nothing.
+        let gains = || finding.fix.iter().filter_map(|it| it.gain);
+        let several = gains().any(|it| Some(it) != gains().next());
         for fix in &finding.fix {
             let gain = fix.gain.filter(|_| several).map(|it| format!(" [{:.1}–{:.1}×]", it.low, it.high));
             let place = fix.site.as_ref().map(|it| format!(" ({})", it.place()));
