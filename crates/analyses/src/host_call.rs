@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use trace::{EventId, OpKind, StrId, Trace, TrackId};
+use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
+use crate::span::Span;
 use crate::step::Counted;
-use crate::step_time::StepTime;
+use crate::step_time::{HostTimes, StepTime};
 use crate::{Analysis, Tables};
 
 table! {
@@ -46,7 +47,10 @@ impl Analysis for HostCall {
         let Some(thread) = counted.thread(trace) else { return Vec::new() };
         let n = counted.n;
         let names = vec![None; trace.strings.len()];
-        let mut calls = Calls { trace, ids: BTreeMap::new(), rows: Vec::new(), names };
+        let times = tables.model::<HostTimes>();
+        let host = trace.ancestor(thread, TrackKind::Host).and_then(|it| times.of(it));
+        let saving = host.map_or(&[][..], |it| &it.saving);
+        let mut calls = Calls { trace, ids: BTreeMap::new(), rows: Vec::new(), names, saving };
         calls.walk(thread, counted.window);
         let mut rows: Vec<HostCall> = calls
             .rows
@@ -136,6 +140,8 @@ struct Calls<'a> {
     rows: Vec<Sum>,
     /// By name; looked at once, since a thread repeats a few names a million times.
     names: Vec<Option<Name>>,
+    /// When the thread saved: ops called meanwhile belong to that.
+    saving: &'a [Span],
 }
 
 /// What an event's name says of the call that it is, or that it is part of.
@@ -228,6 +234,14 @@ impl Calls<'_> {
             None => self.otherwise(trace.events.name[call.row]),
         };
         let start = trace.events.start[call.row].0;
+        let block = self.saving.partition_point(|it| it.1 <= start);
+        let at = match self.saving.get(block).is_some_and(|it| it.0 <= start) {
+            true => {
+                let label = self.rows[at].label.clone();
+                self.id("other", &label)
+            }
+            false => at,
+        };
         if let Some((before, end)) = last {
             let gap = (start - end).max(0);
             let sum = &mut self.rows[before];

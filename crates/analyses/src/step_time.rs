@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use trace::{EdgeKind, EventId, OpKind, Trace, TrackId, TrackKind};
 
 use crate::span::{Span, add, covered, intersect, subtract, union, within};
-use crate::step::{Step, is_pipeline_thread, median};
+use crate::step::{Step, is_pipeline_thread, median, top_calls_among};
 use crate::{Analysis, Model, Tables};
 
 table! {
@@ -120,7 +120,7 @@ impl Analysis for StepTime {
             devices.truncate((trace.events.len() / steps.len()).max(16));
             let first = rows.len();
             let of_devices: Vec<(&str, Vec<Parts>)> = if devices.is_empty() {
-                let busy = on_host(trace, host);
+                let busy = on_host(trace, host).map(|it| subtract(&it, &doing.saving));
                 let parts = |it: &&Step| {
                     parts(it.span(), busy.each_ref().map(|set| within(set, it.span())), doing)
                 };
@@ -412,8 +412,11 @@ impl Model for HostTimes {
         let mut times = Vec::new();
         for host in trace.tracks_of(TrackKind::Host) {
             let name = trace.track_name(host);
-            if let Some(step) = steps.iter().find(|it| it.host == name) {
-                times.push((host, HostTime::of(trace, host, TrackId(step.track as u32))));
+            let own: Vec<&Step> = steps.iter().filter(|it| it.host == name).collect();
+            if let Some(step) = own.first() {
+                let mut time = HostTime::of(trace, host, TrackId(step.track as u32));
+                time.take_saving(trace, &own);
+                times.push((host, time));
             }
         }
         HostTimes(times)
@@ -437,6 +440,9 @@ pub struct HostTime {
     pub output: Vec<Span>,
     pub runtime: Vec<Span>,
     pub python: Vec<Span>,
+    /// Blocks that save, with all that the driving thread does between two saves: what a summary
+    /// is computed from belongs to the summary.
+    pub saving: Vec<Span>,
 }
 
 impl HostTime {
@@ -486,6 +492,39 @@ impl HostTime {
         }
         time
     }
+
+    /// Gives what happens between two saves of a step to the saves.
+    fn take_saving(&mut self, trace: &Trace, steps: &[&Step]) {
+        let Some(driver) = self.driver else { return };
+        self.saving = saving_blocks(trace, driver, steps);
+        if !self.saving.is_empty() {
+            self.python = subtract(&self.python, &self.saving);
+            self.runtime = subtract(&self.runtime, &self.saving);
+            self.output = union([&self.output[..], &self.saving].concat());
+        }
+    }
+}
+
+/// Saves of a thread with nothing but single ops and Python between them, as one block each. A call
+/// of a whole function, the next batch or the next step ends a block.
+fn saving_blocks(trace: &Trace, track: TrackId, steps: &[&Step]) -> Vec<Span> {
+    let span = |row: usize| (trace.events.start[row].0, trace.events.end(EventId(row as u32)).0);
+    let saves = union(trace.rows_of(track, OpKind::Save).map(span).collect());
+    if saves.len() < 2 {
+        return Vec::new();
+    }
+    let (calls, _) = top_calls_among(trace, trace.tracks[track.row()].rows());
+    let calls = calls.iter().map(|it| trace.events.start[it.0.row()].0);
+    let mut starts: Vec<i64> = calls.chain(steps.iter().map(|it| it.start_ps)).collect();
+    starts.sort_unstable();
+    let mut blocks = Vec::new();
+    for pair in saves.windows(2) {
+        let next = starts.partition_point(|&it| it < pair[0].1);
+        if starts.get(next).is_none_or(|&it| it >= pair[1].0) {
+            blocks.push((pair[0].0, pair[1].1));
+        }
+    }
+    union(blocks)
 }
 
 /// When functions of Python ran on a thread, as far as they were recorded.
@@ -558,7 +597,7 @@ fn driven(trace: &Trace, track: TrackId) -> HostTime {
     // Beyond the last event the thread is where it was before the first: outside any call.
     emit(base, at, i64::MAX / 4);
     let [input, compile, output, runtime, python, _unknown] = sets;
-    HostTime { driver: None, input, compile, output, runtime, python }
+    HostTime { input, compile, output, runtime, python, ..HostTime::default() }
 }
 
 fn doing_in(trace: &Trace, row: usize, kind: OpKind, around: Doing) -> Doing {
@@ -910,6 +949,17 @@ mod tests {
             tpu0/XLA Ops: copy-start.1 0..1, copy-done.1 1..41, fusion 41..60, send-done.3 60..70, all-reduce-done 70..100
             ",
             &[("transfer_in", 41), ("compute", 19), ("collective", 40)],
+        );
+    }
+
+    #[test]
+    fn what_happens_between_two_saves_of_a_step_is_part_of_them() {
+        check(
+            "host/python: train#1 0..100, PjitFunction(step) 0..20, \
+             EagerLocalExecute: WriteHistogramSummary 30..40, EagerLocalExecute: Max 45..55, \
+             EagerLocalExecute: WriteHistogramSummary 60..70, train#2 100..200, \
+             PjitFunction(step) 100..120",
+            &[("python", 40), ("runtime", 20), ("output", 40)],
         );
     }
 
