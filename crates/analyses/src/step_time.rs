@@ -496,7 +496,9 @@ impl HostTime {
     /// Gives what happens between two saves of a step to the saves.
     fn take_saving(&mut self, trace: &Trace, steps: &[&Step]) {
         let Some(driver) = self.driver else { return };
-        self.saving = saving_blocks(trace, driver, steps);
+        // Waiting for input or for a compiler in between has a name already.
+        let blocks = saving_blocks(trace, driver, steps);
+        self.saving = subtract(&subtract(&blocks, &self.input), &self.compile);
         if !self.saving.is_empty() {
             self.python = subtract(&self.python, &self.saving);
             self.runtime = subtract(&self.runtime, &self.saving);
@@ -960,6 +962,18 @@ mod tests {
              EagerLocalExecute: WriteHistogramSummary 60..70, train#2 100..200, \
              PjitFunction(step) 100..120",
             &[("python", 40), ("runtime", 20), ("output", 40)],
+        );
+    }
+
+    #[test]
+    fn what_has_a_name_between_two_saves_keeps_it() {
+        check(
+            "
+            host/python: train#1 0..100, EagerLocalExecute: WriteHistogramSummary 30..40, \
+            EagerExecute 40..60, EagerLocalExecute: WriteHistogramSummary 60..70, train#2 100..200
+            host/tf_data_iterator_get_next/2: IteratorGetNextOp::DoCompute 45..55
+            ",
+            &[("input", 10), ("python", 60), ("output", 30)],
         );
     }
 
