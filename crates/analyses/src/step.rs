@@ -567,14 +567,14 @@ fn at_least(part: i64, tenths: i64, whole: i64) -> bool {
 fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
     let starts = &found.starts;
     let n = starts.len();
-    let mut durs: Vec<i64> = starts.windows(2).map(|it| it[1].0 - it[0].0).collect();
-    let mut tails: Vec<i64> = starts.windows(2).map(|it| (it[1].0 - it[0].1).max(0)).collect();
+    let mut durs: Vec<i64> = starts.windows(2).map(|it| it[1].0.saturating_sub(it[0].0)).collect();
+    let mut tails: Vec<i64> = starts.windows(2).map(|it| it[1].0.saturating_sub(it[0].1).max(0)).collect();
     let typical = median(&mut durs.clone());
     let tail = median(&mut tails).unwrap_or(0);
 
     let (start, end, _) = starts[n - 1];
     let (dur, complete) = match found.ends_at {
-        Some(end) => (end - start, true),
+        Some(end) => (end.saturating_sub(start), true),
         None => {
             let recorded = Recorded::of(trace, host, found.track);
             last_step(&recorded, start, end, typical, tail)
@@ -652,7 +652,7 @@ fn last_step(
     typical: Option<i64>,
     tail: i64,
 ) -> (i64, bool) {
-    let own = (end - start).max(0);
+    let own = end.saturating_sub(start).max(0);
     let Some(typical) = typical else { return (own, true) };
     let stop = recorded.closing.or(recorded.window);
     let until_stop = stop.map(|it| it.saturating_sub(start));
