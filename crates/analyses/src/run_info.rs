@@ -287,7 +287,8 @@ fn in_brackets(class: Option<&str>) -> String {
     class.map(|it| format!(" ({it} class)")).unwrap_or_default()
 }
 
-/// Products by compute capability and number of multiprocessors, from NVIDIA's data sheets.
+/// Products by compute capability and number of multiprocessors.
+/// A class, not a name: cut-down parts of other products can have the same numbers.
 fn nvidia_class(capability: (i64, i64), cores: i64, memory_gb: i64) -> Option<&'static str> {
     Some(match (capability, cores) {
         ((3, 7), 13) => "K80",
