@@ -97,10 +97,7 @@ test("a query answers, and a wrong one says what is wrong", async () => {
   );
   await settled(page);
   await page.getByRole("button", { name: /run/i }).first().click();
-  await page
-    .getByText(/4,058/)
-    .first()
-    .waitFor();
+  await page.getByText(/4,058/).first().waitFor();
   await page.context().close();
 });
 
