@@ -64,6 +64,8 @@ class Finding:
     severity: str
     #: One sentence, with the user's own names.
     title: str
+    #: Time of a mean step that the problem takes.
+    takes_ms_per_step: float
     #: Time of a mean step that the best edit saves; without a gain, the time the problem takes.
     cost_ms_per_step: float
     #: The figures in words, as in ``496 → about 13 ms (12–15): 34–41× faster``.
@@ -72,6 +74,8 @@ class Finding:
     speedup_if_fixed: float | None
     speedup_low: float | None
     speedup_high: float | None
+    #: The step after the best edit: ``low``, ``likely`` and ``high``.
+    step_after_ms: dict[str, float] | None
     #: How sure, 0 to 1.
     confidence: float
     evidence: tuple[Evidence, ...] = field(repr=False)

@@ -35,18 +35,23 @@ def test_the_report_is_that_of_the_command_line(profile):
     assert [as_dict(it) for it in run.findings] == report["findings"]
 
 
+def fix_as_dict(fix: stroboscope.Fix) -> dict:
+    values = dict(vars(fix))
+    file, line = values.pop("file"), values.pop("line")
+    return {**values, "where": None if file is None else {"file": file, "line": line}}
+
+
 def as_dict(finding: stroboscope.Finding, *, symptoms: bool = True) -> dict:
     evidence = [
         {"text": it.text, "table": it.table, "rows": list(it.rows), "events": list(it.events)}
         for it in finding.evidence
     ]
-    values = {
-        **{it: getattr(finding, it) for it in ("rule", "severity", "title", "cost_ms_per_step")},
-        **{it: getattr(finding, it) for it in ("speedup_if_fixed", "speedup_low", "speedup_high")},
-        "confidence": finding.confidence,
-        "evidence": evidence,
-        "fix": [{"text": it.text, "edit": it.edit} for it in finding.fix],
+    plain = {
+        name: value
+        for name, value in vars(finding).items()
+        if name not in ("evidence", "fix", "symptoms")
     }
+    values = {**plain, "evidence": evidence, "fix": [fix_as_dict(it) for it in finding.fix]}
     if symptoms:
         values["symptoms"] = [as_dict(it, symptoms=False) for it in finding.symptoms]
     return values
