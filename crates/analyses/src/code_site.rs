@@ -248,7 +248,9 @@ pub fn callback_sites(tables: &Tables) -> Vec<Site> {
     let mut found: Vec<Site> = Vec::new();
     for fit in rows.iter().filter(|it| it.kind == "keras.fit") {
         for input in fit.inputs.split(' ').filter_map(|it| it.parse::<usize>().ok()) {
-            let Some(site) = rows.get(input).filter(|it| it.kind == "keras.callback") else { continue };
+            let Some(site) = rows.get(input).filter(|it| it.kind == "keras.callback") else {
+                continue;
+            };
             if !found.iter().any(|it| it.site == site.site) {
                 found.push(site.clone());
             }

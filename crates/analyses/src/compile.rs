@@ -382,10 +382,7 @@ impl<'a> Reader<'a> {
 }
 
 fn belongs_to_others(kind: OpKind) -> bool {
-    matches!(
-        kind,
-        OpKind::InputWait | OpKind::InputStage | OpKind::Save | OpKind::PythonOp
-    )
+    matches!(kind, OpKind::InputWait | OpKind::InputStage | OpKind::Save | OpKind::PythonOp)
 }
 
 /// A function as its author calls it, without what frameworks put around the name.

@@ -167,10 +167,7 @@ mod tests {
         }
         check(
             out.finish(),
-            &[
-                "gpu0 h2d ?: 3x 3 µs 4000 2000000000",
-                "gpu0 h2d pageable to device: 1x 1 µs 0 ?",
-            ],
+            &["gpu0 h2d ?: 3x 3 µs 4000 2000000000", "gpu0 h2d pageable to device: 1x 1 µs 0 ?"],
         );
     }
 }

@@ -42,7 +42,9 @@ impl Analysis for CriticalPath {
         let mut sums: HashMap<(&str, Option<&str>, bool), (i64, i64)> = HashMap::new();
         let parts = replay.path_after(&Change::default()).unwrap_or_default().1;
         for part in &parts {
-            let sum = sums.entry((part.category, part.row.map(|it| op_of(trace, it)), part.is_delay)).or_default();
+            let sum = sums
+                .entry((part.category, part.row.map(|it| op_of(trace, it)), part.is_delay))
+                .or_default();
             *sum = (sum.0 + 1, sum.1 + part.ps);
         }
         let mut rows: Vec<CriticalPath> = parts_to_rows(sums, replay.step_ps());
@@ -50,8 +52,9 @@ impl Analysis for CriticalPath {
         // The small ones together keep the sum right.
         let small: Vec<CriticalPath> = rows.split_off(rows.len().min(MOST_NAMES));
         for it in small {
-            let same =
-                |row: &&mut CriticalPath| (row.category, row.is_delay) == (it.category, it.is_delay);
+            let same = |row: &&mut CriticalPath| {
+                (row.category, row.is_delay) == (it.category, it.is_delay)
+            };
             match rows.iter_mut().filter(|row| row.name.is_none()).find(same) {
                 Some(row) => {
                     row.count += it.count;
@@ -68,7 +71,8 @@ impl Analysis for CriticalPath {
 
 fn sort(rows: &mut [CriticalPath]) {
     rows.sort_by(|a, b| {
-        let key = |it: &CriticalPath| (std::cmp::Reverse(it.per_step_ps), it.category, it.name.clone());
+        let key =
+            |it: &CriticalPath| (std::cmp::Reverse(it.per_step_ps), it.category, it.name.clone());
         key(a).cmp(&key(b))
     });
 }
@@ -121,7 +125,15 @@ mod tests {
                 format!(
                     "train#{step} {at}..{}, EagerExecute {}..{}, cuLaunchKernel@{step} {}..{}, \
                      cuLaunchKernel@1{step} {}..{}, cuStreamSynchronize {}..{}",
-                    at + 100, at + 20, at + 100, at + 30, at + 32, at + 32, at + 34, at + 40, at + 92,
+                    at + 100,
+                    at + 20,
+                    at + 100,
+                    at + 30,
+                    at + 32,
+                    at + 32,
+                    at + 34,
+                    at + 40,
+                    at + 92,
                 )
             })
             .collect();
@@ -139,12 +151,7 @@ mod tests {
                 kernels("long", "", 50),
                 kernels("short", "1", 10),
             ),
-            &[
-                "compute long 50",
-                "python - 20",
-                "runtime - 18",
-                "runtime - 12 delay",
-            ],
+            &["compute long 50", "python - 20", "runtime - 18", "runtime - 12 delay"],
         );
     }
 

@@ -69,7 +69,9 @@ impl Analysis for HostCall {
             })
             .collect();
         rows.sort_by(|a, b| {
-            (b.total_ps + b.after_ps).cmp(&(a.total_ps + a.after_ps)).then_with(|| a.call.cmp(&b.call))
+            (b.total_ps + b.after_ps)
+                .cmp(&(a.total_ps + a.after_ps))
+                .then_with(|| a.call.cmp(&b.call))
         });
         rows
     }
@@ -125,7 +127,6 @@ pub fn eager_ops(tables: &Tables) -> EagerOps {
     all.between_ps = all.between_ps.min(mean(|it| it.python_ps));
     all
 }
-
 
 /// Below a microsecond nothing is called that a user would know of.
 const WORTH_A_ROW_PS: i64 = 1_000_000;
@@ -193,7 +194,12 @@ impl Calls<'_> {
             }
             if matches!(
                 kind,
-                OpKind::Listener | OpKind::Memory | OpKind::OpEnd | OpKind::Step | OpKind::User | OpKind::Python
+                OpKind::Listener
+                    | OpKind::Memory
+                    | OpKind::OpEnd
+                    | OpKind::Step
+                    | OpKind::User
+                    | OpKind::Python
             ) {
                 continue;
             }
@@ -332,7 +338,9 @@ pub fn plain_function(name: &str) -> Option<&str> {
         .iter()
         .find_map(|it| name.strip_prefix(it))?;
     match rest.rsplit_once('_') {
-        Some((word, digits)) if !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()) => {
+        Some((word, digits))
+            if !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()) =>
+        {
             Some(word)
         }
         _ => Some(rest),
@@ -374,9 +382,21 @@ mod tests {
         let rows = tables.get::<HostCall>();
         let rows: Vec<_> = rows
             .iter()
-            .map(|it| (it.call.as_str(), it.kind, it.count, it.total_ps / 1_000_000, it.longest_after_ps / 1_000_000, it.before.as_deref()))
+            .map(|it| {
+                (
+                    it.call.as_str(),
+                    it.kind,
+                    it.count,
+                    it.total_ps / 1_000_000,
+                    it.longest_after_ps / 1_000_000,
+                    it.before.as_deref(),
+                )
+            })
             .collect();
-        assert_eq!(rows, [("f", "function", 4, 30, 50, Some("Mul")), ("Mul", "op", 4, 10, 10, Some("f"))]);
+        assert_eq!(
+            rows,
+            [("f", "function", 4, 30, 50, Some("Mul")), ("Mul", "op", 4, 10, 10, Some("f"))]
+        );
         let eager = eager_ops(&tables);
         assert_eq!((eager.per_step, eager.work_ps, eager.between_ps), (1, 4_000_000, 10_000_000));
     }

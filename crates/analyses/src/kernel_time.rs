@@ -7,9 +7,7 @@
 mod occupancy;
 
 use hashbrown::HashMap;
-use trace::{
-    Detail, EventId, FactValue, KernelShape, OpKind, StrId, Trace, TrackId, TrackKind,
-};
+use trace::{Detail, EventId, FactValue, KernelShape, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use self::occupancy::occupancy;
 use crate::stream_sum::{StreamSum, StreamSums};
@@ -188,12 +186,7 @@ fn plausible(shape: KernelShape) -> KernelShape {
     if shape.registers.is_none_or(|it| it <= 512) {
         return shape;
     }
-    KernelShape {
-        registers: None,
-        static_shared_bytes: None,
-        dynamic_shared_bytes: None,
-        ..shape
-    }
+    KernelShape { registers: None, static_shared_bytes: None, dynamic_shared_bytes: None, ..shape }
 }
 
 /// Whether a kernel of this name computes on matrix units.
@@ -224,8 +217,22 @@ fn uses_tensor_cores(name: &str) -> Option<bool> {
     // Hopper's and Blackwell's instructions, and the libraries built on them or on matrix units
     // in general. `gmma` is in wgmma, qgmma, igmma; flash attention has no other kind.
     const SINCE: &[&str] = &[
-        "gmma", "tcgen05", "utcmma", "nvjet", "tensorop", "sm90_xmma", "sm100_xmma", "sm120_xmma",
-        "sm90_gemm", "sm100_gemm", "imma", "bmma_", "dmma", "flash_fwd", "flash_bwd", "fmha",
+        "gmma",
+        "tcgen05",
+        "utcmma",
+        "nvjet",
+        "tensorop",
+        "sm90_xmma",
+        "sm100_xmma",
+        "sm120_xmma",
+        "sm90_gemm",
+        "sm100_gemm",
+        "imma",
+        "bmma_",
+        "dmma",
+        "flash_fwd",
+        "flash_bwd",
+        "fmha",
     ];
     // AMD: MFMA by name, Composable Kernel's xdlops, assembly implicit GEMMs, and the shape of
     // the instruction in Tensile's names (`_MI16x16x16x1_`).

@@ -442,6 +442,9 @@ mod tests {
         let (_, low, high) = of(&[5, 9, 4, 8, 5, 9, 4, 8]).unwrap();
         assert!(low <= 0 && high >= 0, "noise is no growth: {low} to {high}");
         let (slope, low, _) = of(&[10, 21, 29, 500, 50, 61, 69, 80]).unwrap();
-        assert!((8..=12).contains(&slope) && low > 0, "one step off does not matter: {slope}, {low}");
+        assert!(
+            (8..=12).contains(&slope) && low > 0,
+            "one step off does not matter: {slope}, {low}"
+        );
     }
 }

@@ -184,7 +184,8 @@ impl Holder {
             }
         }
         if holder.op.is_none() {
-            holder.op = trace.events.parent(event).map(|it| trace.name(it).chars().take(256).collect());
+            holder.op =
+                trace.events.parent(event).map(|it| trace.name(it).chars().take(256).collect());
             holder.held_by = if holder.op.is_some() { "call" } else { "unknown" };
         }
         (holder, shape)

@@ -14,7 +14,9 @@ mod rows;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
-use trace::{Detail, DetailId, EdgeKind, EventId, OpKind, OpName, StrId, Trace, TrackId, TrackKind};
+use trace::{
+    Detail, DetailId, EdgeKind, EventId, OpKind, OpName, StrId, Trace, TrackId, TrackKind,
+};
 
 use self::rows::Rows;
 use crate::stream_sum::{StreamSum, StreamSums};
@@ -481,10 +483,7 @@ mod tests {
             host/a: x:MatMul 0..10, y:Relu 5..20
             host/b: x:MatMul 0..30
             ",
-            &[
-                "host x tensorflow: 2x 40 40 ? -",
-                "host y tensorflow: 1x 15 15 ? -",
-            ],
+            &["host x tensorflow: 2x 40 40 ? -", "host y tensorflow: 1x 15 15 ? -"],
         );
     }
 

@@ -55,7 +55,9 @@ impl Analysis for ProgramMemory {
         for row in &mut rows {
             row.ran = ran.has(&row.program);
         }
-        rows.sort_by(|a, b| b.peak_bytes.cmp(&a.peak_bytes).then_with(|| a.program.cmp(&b.program)));
+        rows.sort_by(|a, b| {
+            b.peak_bytes.cmp(&a.peak_bytes).then_with(|| a.program.cmp(&b.program))
+        });
         rows
     }
 }
@@ -78,7 +80,11 @@ impl Ran {
     /// `jit_train_step(10)`: by number where events say it, else by name.
     fn has(&self, program: &str) -> bool {
         let (name, id) = name_and_id(program);
-        if self.ids.is_empty() { self.names.contains(name) } else { id.is_some_and(|it| self.ids.contains(&it)) }
+        if self.ids.is_empty() {
+            self.names.contains(name)
+        } else {
+            id.is_some_and(|it| self.ids.contains(&it))
+        }
     }
 }
 
@@ -132,7 +138,8 @@ fn program(name: &str, proto: &[u8]) -> Option<ProgramMemory> {
             (_, _, true) => add(&mut row.constant_bytes),
             _ => {
                 add(&mut row.temp_bytes);
-                let sizes = it.assigned.iter().map(|it| (number(it, 3) as i64, Reverse(number(it, 1))));
+                let sizes =
+                    it.assigned.iter().map(|it| (number(it, 3) as i64, Reverse(number(it, 1))));
                 largest = largest.max(sizes.max());
             }
         }
@@ -178,8 +185,7 @@ fn maker(proto: &[u8], assignment: &[u8], buffer: u64) -> Option<String> {
 fn name_of(proto: &[u8], id: u64) -> Option<&[u8]> {
     let module = Fields(proto).find_map(|it| it.message(1))?;
     let computations = Fields(module).filter_map(|it| it.message(3));
-    let mut instructions =
-        computations.flat_map(|it| Fields(it).filter_map(|it| it.message(2)));
+    let mut instructions = computations.flat_map(|it| Fields(it).filter_map(|it| it.message(2)));
     let instruction = instructions.find(|it| number(it, 35) == id)?;
     let metadata = Fields(instruction).find_map(|it| it.message(7)).unwrap_or_default();
     let op = Fields(metadata).find_map(|it| it.message(2)).filter(|it| !it.is_empty());

@@ -56,7 +56,12 @@ impl Analysis for PythonLine {
             rows.extend(lines_of(tables, trace, process));
         }
         rows.sort_by(|a, b| {
-            (b.samples, &a.activity, &a.file, a.line).cmp(&(a.samples, &b.activity, &b.file, b.line))
+            (b.samples, &a.activity, &a.file, a.line).cmp(&(
+                a.samples,
+                &b.activity,
+                &b.file,
+                b.line,
+            ))
         });
         rows
     }
@@ -66,7 +71,8 @@ fn lines_of(tables: &Tables, trace: &Trace, process: &Process) -> Vec<PythonLine
     let stacks = &process.stacks;
     let counted = Counted::of(tables);
     let times = tables.model::<HostTimes>();
-    let host = |name: &str| trace.tracks_of(TrackKind::Host).find(|&it| trace.track_name(it) == name);
+    let host =
+        |name: &str| trace.tracks_of(TrackKind::Host).find(|&it| trace.track_name(it) == name);
     let doing = counted.as_ref().and_then(|it| times.of(host(&it.host)?));
     let window = counted.as_ref().map(|it| it.window);
     let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
@@ -150,7 +156,9 @@ fn makes_input(trace: &Trace, stacks: &Stacks, place: u32) -> bool {
         "torch/utils/data/_utils/fetch.py",
         "torch/utils/data/_utils/worker.py",
     ];
-    stacks.stack(place).any(|it| CALLERS.iter().any(|caller| trace.text(it.0.file).ends_with(caller)))
+    stacks
+        .stack(place)
+        .any(|it| CALLERS.iter().any(|caller| trace.text(it.0.file).ends_with(caller)))
 }
 
 #[cfg(test)]
@@ -166,7 +174,14 @@ mod tests {
     /// Steps of 100 µs: 40 in the framework, then Python; a sample every 10 µs, of the driving
     /// thread at this place.
     fn sampled(driving_at: impl Fn(i64) -> u32) -> Tables {
-        let step = |n: i64| format!("train#{n} {0}..{1}, EagerExecute {0}..{2}", n * 100, n * 100 + 100, n * 100 + 40);
+        let step = |n: i64| {
+            format!(
+                "train#{n} {0}..{1}, EagerExecute {0}..{2}",
+                n * 100,
+                n * 100 + 100,
+                n * 100 + 40
+            )
+        };
         let steps: Vec<String> = (0..4).map(step).collect();
         let mut trace = draw(&format!(
             "host/python: {}, /me/train.py 0..0, log 0..0, /lib/python3.12/json.py 0..0, dumps 0..0, \
@@ -174,7 +189,11 @@ mod tests {
             steps.join(", ")
         ));
         let text = |it: &str| trace.strings.iter().find(|(_, text)| *text == it).unwrap().0;
-        let frame = |file: &str, function: &str| Frame { file: text(file), function: text(function), first_line: 1 };
+        let frame = |file: &str, function: &str| Frame {
+            file: text(file),
+            function: text(function),
+            first_line: 1,
+        };
         let place = |parent, frame, line| Place { parent, frame, line };
         let mut samples = Vec::new();
         for at in 0..40 {
@@ -190,10 +209,20 @@ mod tests {
                 frame("/x/site-packages/tensorflow/python/ops/script_ops.py", "dumps"),
                 frame("/me/train.py", "load"),
             ],
-            places: vec![place(None, 0, 12), place(Some(0), 1, 7), place(None, 2, 9), place(Some(2), 3, 33)],
+            places: vec![
+                place(None, 0, 12),
+                place(Some(0), 1, 7),
+                place(None, 2, 9),
+                place(Some(2), 3, 33),
+            ],
             samples,
         };
-        trace.processes.push(Process { pid: 1, driving_thread: Some(1), stacks, ..Process::default() });
+        trace.processes.push(Process {
+            pid: 1,
+            driving_thread: Some(1),
+            stacks,
+            ..Process::default()
+        });
         Tables::new(Arc::new(trace))
     }
 
@@ -214,7 +243,13 @@ mod tests {
             .iter()
             .map(|it| {
                 let us = it.per_step_ps.unwrap() / 1_000_000;
-                (it.activity.as_str(), it.function.as_str(), it.line.unwrap(), it.inside.as_deref(), us)
+                (
+                    it.activity.as_str(),
+                    it.function.as_str(),
+                    it.line.unwrap(),
+                    it.inside.as_deref(),
+                    us,
+                )
             })
             .collect();
         assert_eq!(

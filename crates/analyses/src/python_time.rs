@@ -82,8 +82,10 @@ impl Analysis for PythonTime {
             let start = trace.events.start[row].0;
             let end = trace.events.end(EventId(row as u32)).0;
             let is_python = kind == OpKind::Python;
-            if matches!(kind, OpKind::Listener | OpKind::Memory | OpKind::OpEnd | OpKind::Step | OpKind::User)
-                || start < framework_until
+            if matches!(
+                kind,
+                OpKind::Listener | OpKind::Memory | OpKind::OpEnd | OpKind::Step | OpKind::User
+            ) || start < framework_until
                 || end <= window.0
                 || start >= window.1
             {

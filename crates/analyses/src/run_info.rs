@@ -192,7 +192,9 @@ pub fn hidden_devices(trace: &Trace) -> Vec<Device> {
     let names_metal = || trace.strings.iter().any(|it| it.1.contains("METAL"));
     match pluggable {
         true if names_metal() => vec![device("METAL".to_owned(), "Metal GPU")],
-        true => vec![device("pluggable device".to_owned(), "pluggable device (Metal, for example)")],
+        true => {
+            vec![device("pluggable device".to_owned(), "pluggable device (Metal, for example)")]
+        }
         false => Vec::new(),
     }
 }

@@ -34,7 +34,8 @@ fn steps_of(process: &Process) -> Vec<RunStep> {
     pairs
         .filter(|(_, next)| !next.anew)
         .filter_map(|(step, next)| {
-            let (steps, dur) = (next.count.checked_sub(step.count)?, next.time.0.checked_sub(step.time.0)?);
+            let (steps, dur) =
+                (next.count.checked_sub(step.count)?, next.time.0.checked_sub(step.time.0)?);
             (steps > 0 && dur >= 0).then(|| RunStep {
                 pid: process.pid,
                 step: step.count,
@@ -93,7 +94,8 @@ impl Overhead {
         let on_ps = crate::step::median(&mut on)?;
         // A long pause ends a phase, and steps of a fifth are of another: that is other work.
         let after = rows[last..].iter().filter(off).take(n_on);
-        let after = after.map(|it| it.dur_ps).take_while(|&it| it / PAUSE <= on_ps && on_ps / PAUSE <= it);
+        let after =
+            after.map(|it| it.dur_ps).take_while(|&it| it / PAUSE <= on_ps && on_ps / PAUSE <= it);
         let mut after: Vec<i64> = after.collect();
         if [&on, &before, &after].into_iter().any(|it| hands_over(it)) {
             return None;
@@ -146,7 +148,8 @@ mod tests {
             at += if (10..20).contains(&count) { 12_000_000 } else { 10_000_000 };
         }
         let time = |step: usize| process.steps[step - 1].time;
-        let window = Window { start: time(10), end: Some(time(20)), until: Some(Time(time(20).0 + 1)) };
+        let window =
+            Window { start: time(10), end: Some(time(20)), until: Some(Time(time(20).0 + 1)) };
         process.windows.push(window);
         Tables::new(Arc::new(Trace { processes: vec![process], ..Trace::default() }))
     }
@@ -186,7 +189,8 @@ mod tests {
     #[test]
     fn thinned_steps_are_means_and_a_new_loop_begins_anew() {
         let step = |at: i64, count: i64, anew: bool| StepCount { time: Time(at), count, anew };
-        let steps = vec![step(0, 1, true), step(100, 11, false), step(500, 12, true), step(520, 13, false)];
+        let steps =
+            vec![step(0, 1, true), step(100, 11, false), step(500, 12, true), step(520, 13, false)];
         let process = Process { pid: 7, steps, ..Process::default() };
         let tables = Tables::new(Arc::new(Trace { processes: vec![process], ..Trace::default() }));
         let rows = tables.get::<RunStep>();

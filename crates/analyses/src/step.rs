@@ -115,8 +115,7 @@ impl Analysis for Step {
                 .map(|it| batch::without_callback(trace, host, batch::add_unmarked(trace, it)))
                 .or_else(|| batch::by_keras(trace, host))
                 .or_else(|| {
-                    by_device_steps(trace, host)
-                        .map(|it| batch::without_callback(trace, host, it))
+                    by_device_steps(trace, host).map(|it| batch::without_callback(trace, host, it))
                 })
                 .or_else(|| by_calls(trace, host))
                 .or_else(|| by_watching(trace, host));
@@ -222,7 +221,9 @@ fn by_device_steps(trace: &Trace, host: TrackId) -> Option<Found> {
     let tracks: Vec<TrackId> = on_host(trace, host, TrackKind::Steps)
         .filter(|it| !trace.tracks[it.row()].events.is_empty())
         .collect();
-    let most = tracks.iter().max_by_key(|it| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(**it)));
+    let most = tracks
+        .iter()
+        .max_by_key(|it| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(**it)));
     let track = *most?;
     let number = |name: &str| name.rsplit(' ').next().and_then(|it| it.parse::<i64>().ok());
     let mut steps: HashMap<(Option<i64>, usize), (i64, i64)> = HashMap::new();
@@ -246,7 +247,14 @@ fn by_device_steps(trace: &Trace, host: TrackId) -> Option<Found> {
     starts.sort_unstable();
     starts.dedup_by_key(|it| it.0);
     let confidence = if starts.len() >= 3 { 0.9 } else { 0.6 };
-    Some(Found { track, by: "markers", confidence, marker: "Steps".to_owned(), starts, ends_at: None })
+    Some(Found {
+        track,
+        by: "markers",
+        confidence,
+        marker: "Steps".to_owned(),
+        starts,
+        ends_at: None,
+    })
 }
 
 /// A call into the framework that could be a step or a part of one.
@@ -278,8 +286,7 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
     let names: Vec<StrId> = calls.iter().map(|it| it.1).collect();
     let cycle = cycle_of(&names)?;
     let phase = phase_of(trace, &calls, cycle);
-    let events: Vec<_> =
-        calls[phase..].iter().step_by(cycle).map(|it| (it.0, None)).collect();
+    let events: Vec<_> = calls[phase..].iter().step_by(cycle).map(|it| (it.0, None)).collect();
     if events.len() < 3 {
         return None;
     }
@@ -328,7 +335,9 @@ fn by_watching(trace: &Trace, host: TrackId) -> Option<Found> {
     let ends_at = starts.pop();
     let track = on_host(trace, host, TrackKind::Thread)
         .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
-        .max_by_key(|it| (trace.track_name(*it).contains("python"), trace.tracks[it.row()].events.len()))?;
+        .max_by_key(|it| {
+            (trace.track_name(*it).contains("python"), trace.tracks[it.row()].events.len())
+        })?;
     let ends = starts.iter().copied().skip(1).chain(ends_at);
     Some(Found {
         track,
@@ -568,7 +577,8 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
     let starts = &found.starts;
     let n = starts.len();
     let mut durs: Vec<i64> = starts.windows(2).map(|it| it[1].0.saturating_sub(it[0].0)).collect();
-    let mut tails: Vec<i64> = starts.windows(2).map(|it| it[1].0.saturating_sub(it[0].1).max(0)).collect();
+    let mut tails: Vec<i64> =
+        starts.windows(2).map(|it| it[1].0.saturating_sub(it[0].1).max(0)).collect();
     let typical = median(&mut durs.clone());
     let tail = median(&mut tails).unwrap_or(0);
 
@@ -701,12 +711,13 @@ fn without_saving(
             }
         }
     }
-    let mut others: Vec<i64> =
-        durs.iter().zip(&saves).filter(|it| !it.1).map(|it| *it.0).collect();
+    let mut others: Vec<i64> = durs.iter().zip(&saves).filter(|it| !it.1).map(|it| *it.0).collect();
     match median(&mut others) {
-        Some(typical) => {
-            durs.iter().zip(&saves).map(|(&dur, &saves)| if saves { typical } else { dur }).collect()
-        }
+        Some(typical) => durs
+            .iter()
+            .zip(&saves)
+            .map(|(&dur, &saves)| if saves { typical } else { dur })
+            .collect(),
         None => durs.to_vec(),
     }
 }
@@ -780,14 +791,17 @@ fn warmup_of(durs: &[i64]) -> usize {
     };
     // Long runs need no more than their beginning looked at.
     let most = (durs.len() / 2).min(64);
-    let split = (1..=most).min_by_key(|&it| deviation(&durs[..it]).saturating_add(deviation(&durs[it..])));
+    let split =
+        (1..=most).min_by_key(|&it| deviation(&durs[..it]).saturating_add(deviation(&durs[it..])));
     let Some(split) = split else { return 0 };
     let (before, after) = durs.split_at(split);
     let mut sorted = after.to_vec();
     sorted.sort_unstable();
     let high = sorted[(sorted.len() - 1) * 19 / 20];
     let middle = sorted[sorted.len() / 2];
-    let slower = before.iter().all(|&it| it > high && it.saturating_mul(100) >= middle.saturating_mul(WARMUP_PERCENT));
+    let slower = before
+        .iter()
+        .all(|&it| it > high && it.saturating_mul(100) >= middle.saturating_mul(WARMUP_PERCENT));
     if slower { split } else { 0 }
 }
 
@@ -821,7 +835,15 @@ mod tests {
         let rows: Vec<_> = tables
             .get::<Step>()
             .iter()
-            .map(|it| (it.start_ps / 1_000_000, it.dur_ps / 1_000_000, it.found_by, it.complete, it.warmup))
+            .map(|it| {
+                (
+                    it.start_ps / 1_000_000,
+                    it.dur_ps / 1_000_000,
+                    it.found_by,
+                    it.complete,
+                    it.warmup,
+                )
+            })
             .collect();
         assert_eq!(rows, expected);
     }
@@ -840,9 +862,11 @@ mod tests {
 
     #[test]
     fn where_no_calls_repeat_the_steps_that_were_watched_count() {
-        let ops: Vec<String> = (0..40).map(|it| format!("Op{} {}..{}", it % 7, it * 10, it * 10 + 5)).collect();
+        let ops: Vec<String> =
+            (0..40).map(|it| format!("Op{} {}..{}", it % 7, it * 10, it * 10 + 5)).collect();
         let mut trace = draw(&format!("host/python: {}", ops.join(", ")));
-        let step = |us: i64, count: i64| StepCount { time: Time(us * 1_000_000), count, anew: false };
+        let step =
+            |us: i64, count: i64| StepCount { time: Time(us * 1_000_000), count, anew: false };
         let window = Window {
             start: Time(1_000_000),
             end: Some(Time(401_000_000)),
@@ -859,7 +883,10 @@ mod tests {
             .iter()
             .map(|it| (it.start_ps / 1_000_000, it.dur_ps / 1_000_000, it.found_by))
             .collect();
-        assert_eq!(rows, [(1, 99, "calls"), (100, 100, "calls"), (200, 100, "calls"), (300, 100, "calls")]);
+        assert_eq!(
+            rows,
+            [(1, 99, "calls"), (100, 100, "calls"), (200, 100, "calls"), (300, 100, "calls")]
+        );
     }
 
     #[test]
@@ -901,7 +928,8 @@ mod tests {
         let mut picture = "host/python: x 0..1".to_owned();
         let mut at = 1;
         for step in 1..=60 {
-            for function in if step % 20 == 0 { &["train", "test", "test"][..] } else { &["train"] } {
+            for function in if step % 20 == 0 { &["train", "test", "test"][..] } else { &["train"] }
+            {
                 picture += &format!(
                     ", EagerLocalExecute: IteratorGetNext {at}..{0}, PjitFunction({function}) {0}..{1}",
                     at + 2,
@@ -997,7 +1025,9 @@ mod tests {
             let at = it * 100;
             marked += &format!(
                 ", train#{it} {at}..{}, train_function{{traced=false}} {}..{}",
-                at + 99, at + 1, at + 90
+                at + 99,
+                at + 1,
+                at + 90
             );
         }
         marked += ", train#4 500..600, EagerLocalExecute: WriteSummary 510..520";
@@ -1034,7 +1064,10 @@ mod tests {
             "host/python: PjitFunction(add) 0..10, PjitFunction(train) 100..1000",
             &[(100, 900, "calls", true, false)],
         );
-        check("host/python: PjitFunction(a) 0..10, PjitFunction(b) 20..30, PjitFunction(c) 40..50", &[]);
+        check(
+            "host/python: PjitFunction(a) 0..10, PjitFunction(b) 20..30, PjitFunction(c) 40..50",
+            &[],
+        );
     }
 
     #[test]
@@ -1061,7 +1094,10 @@ mod tests {
         check(
             &format!(
                 "host/python: {}, {}, {}, $profiler.py:213 stop_trace 290..900, {}",
-                step(0), step(100), step(200), step(300)
+                step(0),
+                step(100),
+                step(200),
+                step(300)
             ),
             &[
                 (0, 100, "calls", true, false),
@@ -1079,7 +1115,9 @@ mod tests {
                 let at = it * 1000;
                 rows[0] += &format!(
                     ", train#{it} {at}..{}, cuLaunchKernel@{it} {}..{}",
-                    at + 990, at + 10, at + 20
+                    at + 990,
+                    at + 10,
+                    at + 20
                 );
                 rows[1] += &format!(", k@{it} {}..{}", at + 30 - early, at + 900 - early);
             }

@@ -80,9 +80,8 @@ impl Analysis for StepOutlier {
         let trace = tables.trace();
         let mut rows = Vec::new();
         for spread in tables.get::<StepSpread>().iter().filter(|it| it.slow > 0) {
-            let host = trace
-                .tracks_of(TrackKind::Host)
-                .find(|&it| trace.track_name(it) == spread.host);
+            let host =
+                trace.tracks_of(TrackKind::Host).find(|&it| trace.track_name(it) == spread.host);
             let Some(host) = host else { continue };
             rows.extend(of_host(tables, host, spread));
         }
@@ -200,7 +199,8 @@ fn regular(rows: &[StepOutlier]) -> Option<(i64, Vec<usize>)> {
     longest.sort_unstable_by_key(|&it| std::cmp::Reverse(it));
     // As long as three of them at least, not as one that may have been hit by something else.
     let third = *longest.get(2)?;
-    let mut long: Vec<usize> = (0..rows.len()).filter(|&it| rows[it].excess_ps >= third / 3).collect();
+    let mut long: Vec<usize> =
+        (0..rows.len()).filter(|&it| rows[it].excess_ps >= third / 3).collect();
     let category = rows[*long.iter().max_by_key(|&&it| rows[it].excess_ps)?].category;
     long.retain(|&it| rows[it].category == category);
     let steps: Vec<i64> = long.iter().map(|&it| rows[it].step).collect();
@@ -267,7 +267,14 @@ fn holds(category: &str, kind: OpKind) -> bool {
 }
 
 impl Names {
-    fn add(&mut self, trace: &Trace, host: TrackId, driver: TrackId, span: (i64, i64), category: &str) {
+    fn add(
+        &mut self,
+        trace: &Trace,
+        host: TrackId,
+        driver: TrackId,
+        span: (i64, i64),
+        category: &str,
+    ) {
         // What the driving thread did decides where nothing computes.
         let driver_only = matches!(category, "python" | "runtime");
         for track in trace.track_ids() {
@@ -374,9 +381,8 @@ fn label(name: &str) -> String {
 fn groups(rows: &[StepOutlier]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let same = |it: &Vec<usize>| {
-            rows[it[0]].category == row.category && rows[it[0]].name == row.name
-        };
+        let same =
+            |it: &Vec<usize>| rows[it[0]].category == row.category && rows[it[0]].name == row.name;
         match groups.iter().position(same) {
             Some(group) => groups[group].push(at),
             None => groups.push(vec![at]),
@@ -436,13 +442,21 @@ mod tests {
         format!("host/python: {python}\nhost/tf_Compute: {compute}\n")
     }
 
-    const USUAL: &[(&str, i64)] =
-        &[("a/MatMul:MatMul", 10), ("b/MatMul:MatMul", 10), ("c/MatMul:MatMul", 10), ("r/Relu:Relu", 5)];
+    const USUAL: &[(&str, i64)] = &[
+        ("a/MatMul:MatMul", 10),
+        ("b/MatMul:MatMul", 10),
+        ("c/MatMul:MatMul", 10),
+        ("r/Relu:Relu", 5),
+    ];
 
     #[test]
     fn the_op_with_more_to_do_is_named() {
-        let heavy: &[(&str, i64)] =
-            &[("a/MatMul:MatMul", 60), ("b/MatMul:MatMul", 60), ("c/MatMul:MatMul", 60), ("r/Relu:Relu", 9)];
+        let heavy: &[(&str, i64)] = &[
+            ("a/MatMul:MatMul", 60),
+            ("b/MatMul:MatMul", 60),
+            ("c/MatMul:MatMul", 60),
+            ("r/Relu:Relu", 9),
+        ];
         let mut all = [USUAL; 14];
         (all[2], all[6], all[10]) = (heavy, heavy, heavy);
         let row = |step| (step, "compute", 154, Some("MatMul"), Some(1.0), Some(4));
@@ -452,22 +466,35 @@ mod tests {
     #[test]
     fn a_rhythm_shows_whichever_op_was_longest_and_whoever_was_hit_between() {
         let heavy = |a: i64, r: i64| {
-            [("a/MatMul:MatMul", a), ("b/MatMul:MatMul", 10), ("c/MatMul:MatMul", 10), ("r/Relu:Relu", r)]
+            [
+                ("a/MatMul:MatMul", a),
+                ("b/MatMul:MatMul", 10),
+                ("c/MatMul:MatMul", 10),
+                ("r/Relu:Relu", r),
+            ]
         };
         let (by_math, by_relu, hit) = (heavy(160, 20), heavy(30, 140), heavy(40, 10));
         let mut all = [USUAL; 14];
         (all[2], all[6], all[10], all[11]) = (&by_math, &by_relu, &by_math, &hit);
         let tables = Tables::new(Arc::new(draw(&steps(&all))));
         let rows = tables.get::<StepOutlier>();
-        let found: Vec<_> = rows.iter().map(|it| (it.step, it.name.as_deref(), it.period)).collect();
+        let found: Vec<_> =
+            rows.iter().map(|it| (it.step, it.name.as_deref(), it.period)).collect();
         let (math, relu) = (Some("MatMul"), Some("Relu"));
-        assert_eq!(found, [(2, math, Some(4)), (6, relu, Some(4)), (10, math, Some(4)), (11, math, None)]);
+        assert_eq!(
+            found,
+            [(2, math, Some(4)), (6, relu, Some(4)), (10, math, Some(4)), (11, math, None)]
+        );
     }
 
     #[test]
     fn where_one_op_was_hit_the_others_are_as_ever() {
-        let hit: &[(&str, i64)] =
-            &[("a/MatMul:MatMul", 10), ("b/MatMul:MatMul", 95), ("c/MatMul:MatMul", 10), ("r/Relu:Relu", 5)];
+        let hit: &[(&str, i64)] = &[
+            ("a/MatMul:MatMul", 10),
+            ("b/MatMul:MatMul", 95),
+            ("c/MatMul:MatMul", 10),
+            ("r/Relu:Relu", 5),
+        ];
         let mut all = [USUAL; 9];
         all[4] = hit;
         check(&steps(&all), &[(4, "compute", 85, Some("MatMul"), Some(0.25), None)]);

@@ -76,7 +76,8 @@ fn spread(host: &str, mut durs: Vec<i64>) -> Option<StepSpread> {
     // Of two groups the faster is typical, also where it is the smaller one.
     let ordinary = two.map_or(&durs[..], |it| &durs[..it]);
     let middle = median(&mut ordinary.to_vec())?;
-    let distances = |of: &[i64]| median(&mut of.iter().map(|it| (it - middle).abs()).collect::<Vec<_>>());
+    let distances =
+        |of: &[i64]| median(&mut of.iter().map(|it| (it - middle).abs()).collect::<Vec<_>>());
     let spread_ps = distances(ordinary)?;
     let limit = (middle as f64 * SLOW).max(middle as f64 + DISTANCES * spread_ps as f64);
     let limit_ps = limit as i64;
@@ -84,7 +85,8 @@ fn spread(host: &str, mut durs: Vec<i64>) -> Option<StepSpread> {
     let typical_ps = median(&mut durs[..first_slow].to_vec()).unwrap_or(middle);
     let excess: i128 = durs[first_slow..].iter().map(|&it| i128::from(it - typical_ps)).sum();
     let n = durs.len() as i128;
-    let rank = |share: f64| durs[((durs.len() as f64 * share).ceil() as usize).clamp(1, durs.len()) - 1];
+    let rank =
+        |share: f64| durs[((durs.len() as f64 * share).ceil() as usize).clamp(1, durs.len()) - 1];
     let slow = durs.len() - first_slow;
     Some(StepSpread {
         host: host.to_owned(),

@@ -190,7 +190,9 @@ pub fn busy_devices(trace: &Trace, host: TrackId) -> Vec<TrackId> {
 
 /// A device's streams.
 pub fn streams_of(trace: &Trace, device: TrackId) -> impl Iterator<Item = TrackId> {
-    trace.tracks_of(TrackKind::Stream).filter(move |&it| trace.tracks[it.row()].parent == Some(device))
+    trace
+        .tracks_of(TrackKind::Stream)
+        .filter(move |&it| trace.tracks[it.row()].parent == Some(device))
 }
 
 /// What a device, or the host in its place, can be busy with; in the order in which it counts.
@@ -231,8 +233,7 @@ struct DeviceWalk<'a> {
 
 impl DeviceWalk<'_> {
     fn new(trace: &Trace, device: TrackId) -> DeviceWalk<'_> {
-        let streams =
-            streams_of(trace, device).map(|it| trace.tracks[it.row()].rows()).collect();
+        let streams = streams_of(trace, device).map(|it| trace.tracks[it.row()].rows()).collect();
         DeviceWalk { trace, streams, until: [i64::MIN; 5], busy: Busy::default() }
     }
 
@@ -783,8 +784,17 @@ fn parts(window: Span, busy: [&[Span]; 5], host: &HostTime) -> Parts {
 
 impl StepTime {
     fn of(step: &Step, device: &str, parts: Parts) -> StepTime {
-        let [input, transfer_in, compile, python, runtime, compute, collective, transfer_out, output] =
-            parts;
+        let [
+            input,
+            transfer_in,
+            compile,
+            python,
+            runtime,
+            compute,
+            collective,
+            transfer_out,
+            output,
+        ] = parts;
         StepTime {
             host: step.host.clone(),
             step: step.step,

@@ -84,7 +84,15 @@ fn replayed(tables: &Tables, replay: &Replay) -> Vec<WhatIf> {
         let (new_step_ps, path) = replay.path_after(change)?;
         let limited_by = largest_part(&path);
         let (best_ps, worst_ps) = (new_step_ps, new_step_ps);
-        Some(WhatIf { change: name, step_ps, replayed_ps, new_step_ps, best_ps, worst_ps, limited_by })
+        Some(WhatIf {
+            change: name,
+            step_ps,
+            replayed_ps,
+            new_step_ps,
+            best_ps,
+            worst_ps,
+            limited_by,
+        })
     };
     let mut rows = Vec::new();
     for (category, _) in CATEGORIES {
@@ -240,7 +248,8 @@ pub fn ops_in_step(tables: &Tables, names: &HashSet<StrId>) -> Option<OpsInStep>
     let trace = tables.trace();
     let counted = Counted::of(tables)?;
     let (from, to) = counted.window;
-    let on_device = trace.tracks_of(TrackKind::Stream).any(|it| !trace.tracks[it.row()].events.is_empty());
+    let on_device =
+        trace.tracks_of(TrackKind::Stream).any(|it| !trace.tracks[it.row()].events.is_empty());
     let (kind, tracks) = match on_device {
         true => (OpKind::Kernel, TrackKind::Stream),
         false => (OpKind::Op, TrackKind::Thread),

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use capture::folder::new_run_folder;
 use capture::Manifest;
+use capture::folder::new_run_folder;
 use capture::hardware::{EVERY, Sampler};
 use capture::pid::{self, PidError, Sampled};
 use capture::remote::{self, Captured, RemoteError, SERVERS, Said, Server};
@@ -231,8 +231,7 @@ fn say(outcome: &Outcome) {
                 0 => String::new(),
                 n => format!(", {n} could not be read"),
             };
-            let early =
-                it.ended_early.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
+            let early = it.ended_early.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
             note(&format!(
                 "process {target}: {} samples of Python {}{missed}{early}",
                 it.readings - it.missed,
@@ -278,7 +277,8 @@ fn write_manifest(
             value
         })
         .collect();
-    manifest.set("duration_ms", json!(u64::try_from(args.duration.as_millis()).unwrap_or(u64::MAX)));
+    manifest
+        .set("duration_ms", json!(u64::try_from(args.duration.as_millis()).unwrap_or(u64::MAX)));
     manifest.set("targets", json!(targets));
     manifest.end(None, &[]);
     capture::write_manifest(folder, &manifest).with_context(|| {

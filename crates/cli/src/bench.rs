@@ -105,10 +105,15 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         );
     }
     // Of clap's own checks this one is lost where another argument excludes the command.
-    let only_with_command =
-        [("--runs", args.runs.is_some()), ("--against", args.against.is_some()), ("--out", args.out.is_some())];
+    let only_with_command = [
+        ("--runs", args.runs.is_some()),
+        ("--against", args.against.is_some()),
+        ("--out", args.out.is_some()),
+    ];
     if let Some((name, _)) = only_with_command.iter().find(|it| it.1 && args.command.is_empty()) {
-        bail!("{name} needs a command to start\n  hint: write it behind --, as `strobe bench {name} … -- python train.py`");
+        bail!(
+            "{name} needs a command to start\n  hint: write it behind --, as `strobe bench {name} … -- python train.py`"
+        );
     }
     let which = Which { warmup: args.warmup.0, steps: args.steps };
     // Lives until all runs are read: without --out the folders vanish with it.
@@ -150,7 +155,8 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     }
 
     let enough = measured.is_enough() && other.as_ref().is_none_or(Measured::is_enough);
-    let gate = args.fail_if_slower.zip(compared.as_ref()).map(|(it, compared)| compared.gate(it / 100.0));
+    let gate =
+        args.fail_if_slower.zip(compared.as_ref()).map(|(it, compared)| compared.gate(it / 100.0));
     let code = match gate {
         _ if !enough => crate::NOT_ENOUGH,
         Some(Gate::Fail) => crate::FOUND,

@@ -54,16 +54,26 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         out.write_all(page.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", session.run.name)));
+    let path =
+        args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", session.run.name)));
     let mut file = OpenOptions::new();
     file.write(true);
-    if args.force { file.create(true).truncate(true) } else { file.create_new(true) };
+    if args.force {
+        file.create(true).truncate(true)
+    } else {
+        file.create_new(true)
+    };
     let mut file = match file.open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            bail!("this file is there already\n  hint: --force writes over it\n  file: {}", path.display())
+            bail!(
+                "this file is there already\n  hint: --force writes over it\n  file: {}",
+                path.display()
+            )
         }
-        Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+        }
     };
     file.write_all(page.as_bytes())?;
     writeln!(out, "{} · {:.1} MB", path.display(), page.len() as f64 / 1e6)?;

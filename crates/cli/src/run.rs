@@ -206,7 +206,9 @@ fn nothing_captured(args: &Args, folder: &Path, processes: &[ProcessLog]) -> Opt
             false => "without it, strobe captures the steps itself",
         };
         let text = &it.text;
-        format!("nothing was captured: the program uses the profiler itself ({text})\n  hint: {hint}")
+        format!(
+            "nothing was captured: the program uses the profiler itself ({text})\n  hint: {hint}"
+        )
     });
     let reason = ["failed", "none", "busy", "not-watched"].iter().find_map(|it| said(it));
     Some(own.unwrap_or_else(|| match reason {

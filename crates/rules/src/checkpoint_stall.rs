@@ -64,17 +64,22 @@ impl Rule for CheckpointStall {
                 Dur(mean(&others))
             );
             let rows = tables.get::<StepTime>();
-            let at = (0..rows.len()).filter(|&it| rows[it].counts && rows[it].output_ps * 10 > cost.0);
-            finding = finding.evidence(Evidence::text(text).rows("step_time", at.take(20).collect()));
+            let at =
+                (0..rows.len()).filter(|&it| rows[it].counts && rows[it].output_ps * 10 > cost.0);
+            finding =
+                finding.evidence(Evidence::text(text).rows("step_time", at.take(20).collect()));
         }
-        finding = finding
-            .evidence(Evidence::text(format!("Most of that time is spent in {name}")).events(events));
+        finding = finding.evidence(
+            Evidence::text(format!("Most of that time is spent in {name}")).events(events),
+        );
         let less_often = Prediction::of(tables, "without output");
         if is_summary(&name) {
             return finding
                 .fix(
                     Fix::new(Change::EveryNSteps, "Write summaries every 100th step")
-                        .edit("if step % 100 == 0:\n    tf.summary.scalar(\"loss\", loss, step=step)")
+                        .edit(
+                            "if step % 100 == 0:\n    tf.summary.scalar(\"loss\", loss, step=step)",
+                        )
                         .gives(less_often),
                 )
                 .found();
@@ -82,9 +87,12 @@ impl Rule for CheckpointStall {
         let (edit, caution) = saved_in_background(tables);
         finding
             .fix(
-                Fix::new(Change::EveryNSteps, "Save less often: every few minutes, not every few steps")
-                    .edit(saved_seldom(tables))
-                    .gives(less_often),
+                Fix::new(
+                    Change::EveryNSteps,
+                    "Save less often: every few minutes, not every few steps",
+                )
+                .edit(saved_seldom(tables))
+                .gives(less_often),
             )
             .fix(
                 Fix::new(Change::InBackground, format!("Or write in the background{caution}"))
@@ -147,7 +155,11 @@ mod tests {
     #[test]
     fn every_third_step_saves() {
         let found = finding(&CheckpointStall, &picture("SaveV2"));
-        assert!(found.title.starts_with("2 of 7 steps write a checkpoint (300 µs each)"), "{}", found.title);
+        assert!(
+            found.title.starts_with("2 of 7 steps write a checkpoint (300 µs each)"),
+            "{}",
+            found.title
+        );
         let gain = found.gain.unwrap();
         // Taking the saves away leaves 700 of 700 + 600 µs; an undisturbed host is faster still.
         assert!(gain.low < gain.speedup && gain.speedup < gain.high, "{gain:?}");

@@ -89,9 +89,7 @@ impl Rule for ClockThrottled {
         let all: Vec<Throttled> = (0..MOST_GPUS).filter_map(|it| look(&samples, it)).collect();
         if all.is_empty() {
             return Verdict::unknown(match gpu(tables.trace()) {
-                Some(_) => {
-                    "no samples of the GPU clocks; `strobe run` takes them"
-                }
+                Some(_) => "no samples of the GPU clocks; `strobe run` takes them",
                 None => "no GPU clock was sampled",
             });
         }
@@ -168,12 +166,13 @@ fn found(samples: &Samples<'_>, worst: &Throttled, cost: Dur, step: Dur) -> Verd
         .confidence(if worst.reasons.is_some() { 0.8 } else { 0.5 })
         .evidence(samples.evidence(text, &counters));
     if at_its_limit {
-        finding = finding
-            .severity(Severity::Low)
-            .fix(
-                Fix::new(Change::Machine, "The card is at its power limit; 16-bit math needs less power")
-                    .untold("a clock cannot be promised"),
-            );
+        finding = finding.severity(Severity::Low).fix(
+            Fix::new(
+                Change::Machine,
+                "The card is at its power limit; 16-bit math needs less power",
+            )
+            .untold("a clock cannot be promised"),
+        );
     } else {
         finding = finding
             .fix(
@@ -203,7 +202,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_stays_low_has_a_reason() {
-        let found = t4(954.0, 36.0).counter("gpu 0/temperature", &[89.0; 8]).finding(&ClockThrottled);
+        let found =
+            t4(954.0, 36.0).counter("gpu 0/temperature", &[89.0; 8]).finding(&ClockThrottled);
         assert_eq!(
             found.title,
             "GPU 0 runs at 954 MHz, 40% below its 1590 MHz: its power limit, heat, by the driver's judgement"

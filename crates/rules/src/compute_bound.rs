@@ -53,7 +53,8 @@ impl Rule for ComputeBound {
         } else if is_jax(tables) {
             Fix::new(Change::Machine, "Use a cheaper layer where one dominates, or faster hardware")
         } else {
-            Fix::new(Change::Fuse, "Compile the step with XLA").edit("@tf.function(jit_compile=True)")
+            Fix::new(Change::Fuse, "Compile the step with XLA")
+                .edit("@tf.function(jit_compile=True)")
         };
         finding.fix(fix.untold("it depends on what the ops compute")).found()
     }

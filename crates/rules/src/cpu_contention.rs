@@ -84,7 +84,10 @@ impl Rule for CpuContention {
         match cause.is_own {
             true => finding.fix(
                 Fix::new(Change::FewerThreads, "Use as many threads as there are cores")
-                    .edit(format!("tf.config.threading.set_intra_op_parallelism_threads({})", seen.cores))
+                    .edit(format!(
+                        "tf.config.threading.set_intra_op_parallelism_threads({})",
+                        seen.cores
+                    ))
                     .untold("switching between threads costs little by itself"),
             ),
             false => finding.fix(
@@ -177,9 +180,11 @@ impl<'t> CoreUse<'t> {
     }
 
     fn others(&self) -> Option<Cause> {
-        let others = self.others.filter(|&it| it >= (OTHERS_SHARE * self.cores).max(OTHERS_CORES))?;
+        let others =
+            self.others.filter(|&it| it >= (OTHERS_SHARE * self.cores).max(OTHERS_CORES))?;
         // Others' cores are no loss to a process that is kept to its own: only its own waiting is.
-        let waited = if self.allowed < self.cores { self.own_waited? } else { self.waited.unwrap_or(1.0) };
+        let waited =
+            if self.allowed < self.cores { self.own_waited? } else { self.waited.unwrap_or(1.0) };
         // Without others the training has their cores: it cannot win more.
         let most = others / self.cores;
         let (share, confidence) = match self.held_up {
@@ -229,7 +234,10 @@ impl<'t> CoreUse<'t> {
             text += &format!("; other programs used {others:.1} cores");
         }
         if let Some(held_up) = self.held_up {
-            text += &format!("; a thread of the training waited for a core {} of the time", percent(held_up));
+            text += &format!(
+                "; a thread of the training waited for a core {} of the time",
+                percent(held_up)
+            );
         } else if let Some(waited) = self.waited {
             text += &format!("; something waited for a core {} of the time", percent(waited));
         }
@@ -268,7 +276,10 @@ mod tests {
     #[test]
     fn others_that_take_cores_are_found() {
         let found = machine(1.0, 1.0, 6.0, Some(0.9)).finding(&CpuContention);
-        assert_eq!(found.title, "Other programs use 1.0 of 2 cores; about 6 runnable threads compete for them");
+        assert_eq!(
+            found.title,
+            "Other programs use 1.0 of 2 cores; about 6 runnable threads compete for them"
+        );
         assert_eq!(found.severity, Severity::High, "half of the step");
         assert_eq!(
             found.evidence[0].text,
@@ -280,8 +291,16 @@ mod tests {
         let measured = machine(1.0, 1.0, 6.0, Some(0.9)).counter("cpu/waiting", &[0.3; 8]);
         let measured = measured.finding(&CpuContention);
         assert_eq!((found.cost.0, measured.cost.0), (0, 0), "no edit of the program saves it");
-        assert!(measured.evidence[1].text.ends_with("300 µs per step (30%) to it"), "{:?}", measured.evidence);
-        assert!(measured.evidence[0].text.ends_with("of the training waited for a core 30% of the time"));
+        assert!(
+            measured.evidence[1].text.ends_with("300 µs per step (30%) to it"),
+            "{:?}",
+            measured.evidence
+        );
+        assert!(
+            measured.evidence[0]
+                .text
+                .ends_with("of the training waited for a core 30% of the time")
+        );
         let unhurt = machine(1.0, 1.0, 6.0, Some(0.9)).counter("cpu/waiting", &[0.01; 8]);
         assert_eq!(unhurt.verdict(&CpuContention), Verdict::Clear);
         // A kernel without pressure tells by the threads alone.
@@ -294,7 +313,10 @@ mod tests {
             .fact("cpu_quota", 1.5)
             .counter("cpu/throttled", &[0.6; 8])
             .finding(&CpuContention);
-        assert_eq!(found.title, "The container uses up its CPU quota of 1.5 cores in 60% of the periods");
+        assert_eq!(
+            found.title,
+            "The container uses up its CPU quota of 1.5 cores in 60% of the periods"
+        );
         let found = machine(0.8, 1.5, 2.0, Some(0.5)).counter("cpu/stolen", &[0.2; 8]);
         let found = found.finding(&CpuContention);
         assert_eq!(found.title, "Other virtual machines take 20% of the CPU time of this one");
@@ -331,7 +353,10 @@ mod tests {
 
     #[test]
     fn without_samples_it_says_how_to_get_them() {
-        let why = missing(&CpuContention, "host/python: train#1 0..100, train#2 100..200, train#3 200..300");
+        let why = missing(
+            &CpuContention,
+            "host/python: train#1 0..100, train#2 100..200, train#3 200..300",
+        );
         assert!(why.contains("`strobe run` takes them"), "{why}");
     }
 }

@@ -99,8 +99,11 @@ impl Rule for DominantOp {
             false => Gain::on_host(step, new),
         });
         let gradient = if group.len() > 1 { " and its gradient" } else { "" };
-        let title =
-            format!("One op, {}{gradient}, is {} of the compute time", main.label(), percent(of_compute));
+        let title = format!(
+            "One op, {}{gradient}, is {} of the compute time",
+            main.label(),
+            percent(of_compute)
+        );
         let cost = Dur((facts.of("compute").0 as f64 * of_compute) as i64);
         let rows: Vec<usize> = group.iter().map(|it| it.row).collect();
         let times = match runs.round() {
@@ -146,8 +149,17 @@ fn is_gradient(name: &str) -> bool {
 /// unless the name says that it moves or orders data.
 fn is_math(op: &Op) -> bool {
     const MATH: [&str; 11] = [
-        "MatMul", "Conv", "Einsum", "dot", "conv", "gemm", "fusion", "Attention", "custom-call",
-        "Fused", "LSTM",
+        "MatMul",
+        "Conv",
+        "Einsum",
+        "dot",
+        "conv",
+        "gemm",
+        "fusion",
+        "Attention",
+        "custom-call",
+        "Fused",
+        "LSTM",
     ];
     const MOVES: [&str; 8] =
         ["copy", "transpose", "concat", "sort", "gather", "scatter", "slice", "topk"];
@@ -163,7 +175,8 @@ fn advice(op_type: &str) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|it| op_type.contains(it));
     Some(if has(&["Concat", "concatenate", "Pack", "Tile"]) {
         "Keep the parts in a list, or write into one buffer, instead of joining them every step"
-    } else if has(&["Transpose", "transpose", "Reshape", "copy", "Slice", "slice", "StridedSlice"]) {
+    } else if has(&["Transpose", "transpose", "Reshape", "copy", "Slice", "slice", "StridedSlice"])
+    {
         "Store the data in the order it is read, so that nothing needs to be moved"
     } else if has(&["TopK", "Sort", "sort", "Unique"]) {
         "Use a maximum, a partial sort or buckets instead of a full sort"
@@ -195,7 +208,10 @@ mod tests {
             let at = step * 100;
             text += &format!(
                 "model/join:{op} {}..{}, model/dense/MatMul:MatMul {}..{}, ",
-                at + 1, at + 55, at + 56, at + 98
+                at + 1,
+                at + 55,
+                at + 56,
+                at + 98
             );
         }
         text + "x:Relu 0..1"
@@ -204,7 +220,11 @@ mod tests {
     #[test]
     fn an_op_that_only_moves_data_is_found() {
         let found = finding(&DominantOp, &picture("ConcatV2"));
-        assert!(found.title.starts_with("One op, model/join (ConcatV2), is 56%"), "{}", found.title);
+        assert!(
+            found.title.starts_with("One op, model/join (ConcatV2), is 56%"),
+            "{}",
+            found.title
+        );
         let gain = found.gain.unwrap();
         assert!(gain.low < 1.4 && gain.speedup > 1.9 && gain.high > 2.1, "{gain:?}");
     }

@@ -103,9 +103,12 @@ impl Rule for EagerOps {
         match is_jax(tables) {
             true => finding,
             false => finding.fix(
-                Fix::new(Change::CompileStep, "In Keras, compile the model without run_eagerly=True")
-                    .gives(Some(gain))
-                    .at(compile_site(tables).filter(|it| it.arg("run_eagerly") == Some("True"))),
+                Fix::new(
+                    Change::CompileStep,
+                    "In Keras, compile the model without run_eagerly=True",
+                )
+                .gives(Some(gain))
+                .at(compile_site(tables).filter(|it| it.arg("run_eagerly") == Some("True"))),
             ),
         }
         .found()
@@ -144,7 +147,11 @@ mod tests {
     #[test]
     fn a_step_of_small_ops_is_found() {
         let found = finding(&EagerOps, &picture(40, 1.0));
-        assert!(found.title.starts_with("Python dispatches 40 ops per step one at a time"), "{}", found.title);
+        assert!(
+            found.title.starts_with("Python dispatches 40 ops per step one at a time"),
+            "{}",
+            found.title
+        );
         let gain = found.gain.unwrap();
         assert!(gain.low > 1.5 && gain.high > gain.speedup, "{gain:?}");
     }

@@ -40,13 +40,19 @@ impl Rule for ExposedCollective {
             return Verdict::Clear;
         }
         let mut finding = Finding::new(
-            format!("Communication that is not overlapped with compute takes {}", facts.per_step(cost)),
+            format!(
+                "Communication that is not overlapped with compute takes {}",
+                facts.per_step(cost)
+            ),
             cost,
             facts.step,
         )
         .evidence(
-            Evidence::text(format!("Devices communicate without computing for {}", facts.per_step(cost)))
-                .rows("step_time", Facts::rows(tables)),
+            Evidence::text(format!(
+                "Devices communicate without computing for {}",
+                facts.per_step(cost)
+            ))
+            .rows("step_time", Facts::rows(tables)),
         );
         let gain = Prediction::of(tables, "without collective");
         // Waiting for a late device looks like communication.

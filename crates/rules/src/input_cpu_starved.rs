@@ -26,28 +26,33 @@ rule! {
 
 impl Rule for InputCpuStarved {
     fn check(&self, tables: &Tables) -> Verdict {
-        blamed(tables, |it| matches!(it, Cause::CpuStarved(_)), |input, stage| {
-            let busy = match input.pipeline.cores {
-                Some(1) => "its core".to_owned(),
-                Some(n) => format!("all {n} cores"),
-                None => "its threads".to_owned(),
-            };
-            let title = format!(
-                "{} keeps {busy} busy and is still too slow: it needs {} of CPU per step",
-                named(tables, stage),
-                Dur(stage.work_ps),
-            );
-            let cores = Samples::of(tables).and_then(|it| it.of_cores());
-            let finding = cores.into_iter().fold(input.finding(tables, title), Finding::evidence);
-            let finding = input.cached(tables, stage).into_iter().fold(finding, Finding::fix);
-            finding.fix(
+        blamed(
+            tables,
+            |it| matches!(it, Cause::CpuStarved(_)),
+            |input, stage| {
+                let busy = match input.pipeline.cores {
+                    Some(1) => "its core".to_owned(),
+                    Some(n) => format!("all {n} cores"),
+                    None => "its threads".to_owned(),
+                };
+                let title = format!(
+                    "{} keeps {busy} busy and is still too slow: it needs {} of CPU per step",
+                    named(tables, stage),
+                    Dur(stage.work_ps),
+                );
+                let cores = Samples::of(tables).and_then(|it| it.of_cores());
+                let finding =
+                    cores.into_iter().fold(input.finding(tables, title), Finding::evidence);
+                let finding = input.cached(tables, stage).into_iter().fold(finding, Finding::fix);
+                finding.fix(
                 Fix::new(
                     Change::CheaperInput,
                     "Do less per element: map after batch(), use cheaper ops, or precompute files",
                 )
                 .untold("it depends on how much cheaper the work can be made"),
             )
-        })
+            },
+        )
     }
 
     fn in_headline(&self) -> Option<&'static str> {
@@ -83,18 +88,31 @@ mod tests {
                     call + 2,
                     call + 1
                 ));
-                pools[half as usize].push(format!("ExecutorState::Process<{key} {0}..{1}", at + 2, at + 98));
+                pools[half as usize].push(format!(
+                    "ExecutorState::Process<{key} {0}..{1}",
+                    at + 2,
+                    at + 98
+                ));
             }
         }
-        text += &format!("host/python: {}\nhost/tf_data_a: {}\n", asks.join(", "), makes.join(", "));
-        text += &format!("host/tf_data_b: {}\nhost/tf_data_c: {}\n", pools[0].join(", "), pools[1].join(", "));
+        text +=
+            &format!("host/python: {}\nhost/tf_data_a: {}\n", asks.join(", "), makes.join(", "));
+        text += &format!(
+            "host/tf_data_b: {}\nhost/tf_data_c: {}\n",
+            pools[0].join(", "),
+            pools[1].join(", ")
+        );
         text
     }
 
     #[test]
     fn a_pipeline_that_takes_all_cores_is_found() {
         let found = finding(&InputCpuStarved, &picture(2, "true"));
-        assert!(found.title.starts_with("The input stage ParallelMapV2 keeps all 2 cores busy"), "{}", found.title);
+        assert!(
+            found.title.starts_with("The input stage ParallelMapV2 keeps all 2 cores busy"),
+            "{}",
+            found.title
+        );
     }
 
     #[test]

@@ -27,29 +27,33 @@ rule! {
 
 impl Rule for InputFileRead {
     fn check(&self, tables: &Tables) -> Verdict {
-        blamed(tables, |it| matches!(it, Cause::FileRead(_)), |input, stage| {
-            let title = format!(
-                "Reading files limits the input: {} needs {} per step",
-                named_within(tables, stage),
-                Dur(stage.work_ps)
-            );
-            let samples = Samples::of(tables);
-            let storage = samples.as_ref().and_then(Samples::of_storage);
-            let finding = storage.into_iter().fold(input.finding(tables, title), Finding::evidence);
-            let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
-            // At best there is hardly anything left to read or unpack.
-            let gone = Gain::of_change(tables, &format!("without {}", stage.path));
-            let parallel = parallel.map(|it| {
-                let high = gone.map_or(it.gain.high, |gone| it.gain.high.max(gone.high));
-                Prediction { gain: Gain { high, ..it.gain }, ..it }
-            });
-            let finding = finding.fix(
+        blamed(
+            tables,
+            |it| matches!(it, Cause::FileRead(_)),
+            |input, stage| {
+                let title = format!(
+                    "Reading files limits the input: {} needs {} per step",
+                    named_within(tables, stage),
+                    Dur(stage.work_ps)
+                );
+                let samples = Samples::of(tables);
+                let storage = samples.as_ref().and_then(Samples::of_storage);
+                let finding =
+                    storage.into_iter().fold(input.finding(tables, title), Finding::evidence);
+                let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
+                // At best there is hardly anything left to read or unpack.
+                let gone = Gain::of_change(tables, &format!("without {}", stage.path));
+                let parallel = parallel.map(|it| {
+                    let high = gone.map_or(it.gain.high, |gone| it.gain.high.max(gone.high));
+                    Prediction { gain: Gain { high, ..it.gain }, ..it }
+                });
+                let finding = finding.fix(
                 Fix::new(Change::ParallelInterleave, "Read several files at the same time, and prefetch")
                     .edit("ds = files.interleave(tf.data.TFRecordDataset,\n                      num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.prefetch(tf.data.AUTOTUNE)")
                     .gives(parallel),
             );
-            let storage = "it depends on how fast the other storage is";
-            let finding = match samples.as_ref().and_then(Samples::read_from_afar) {
+                let storage = "it depends on how fast the other storage is";
+                let finding = match samples.as_ref().and_then(Samples::read_from_afar) {
                 Some((at, kind)) => finding.fix(
                     Fix::new(
                         Change::FasterStorage,
@@ -59,14 +63,15 @@ impl Rule for InputFileRead {
                 ),
                 None => finding,
             };
-            finding.fix(
+                finding.fix(
                 Fix::new(
                     Change::FasterStorage,
                     "If the files are compressed, store them uncompressed: each is unpacked by one thread",
                 )
                 .untold("the profile does not show how much of the reading is unpacking"),
             )
-        })
+            },
+        )
     }
 
     fn in_headline(&self) -> Option<&'static str> {
@@ -95,7 +100,13 @@ mod tests {
         let mut text = PIPELINE.replace("Batch::KIND 3..77", "Batch::FlatMap 3..77");
         text = text.replace("Batch::KIND", "Batch::FlatMap");
         let reads: Vec<String> = (0..140)
-            .map(|it| format!("Iterator::Root::Batch::FlatMap[1]::{kind} {}..{}", 3.1 + 0.5 * f64::from(it), 3.5 + 0.5 * f64::from(it)))
+            .map(|it| {
+                format!(
+                    "Iterator::Root::Batch::FlatMap[1]::{kind} {}..{}",
+                    3.1 + 0.5 * f64::from(it),
+                    3.5 + 0.5 * f64::from(it)
+                )
+            })
             .collect();
         text.replace("train#2", &format!("{}, train#2", reads.join(", ")))
     }
@@ -103,7 +114,9 @@ mod tests {
     #[test]
     fn a_slow_reader_is_found() {
         let found = finding(&InputFileRead, &picture("TFRecord"));
-        assert!(found.title.starts_with("Reading files limits the input: the input stage Batch ▸ FlatMap ▸ TFRecord"));
+        assert!(found.title.starts_with(
+            "Reading files limits the input: the input stage Batch ▸ FlatMap ▸ TFRecord"
+        ));
     }
 
     #[test]

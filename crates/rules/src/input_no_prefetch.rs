@@ -24,19 +24,23 @@ rule! {
 
 impl Rule for InputNoPrefetch {
     fn check(&self, tables: &Tables) -> Verdict {
-        blamed(tables, |it| matches!(it, Cause::NoPrefetch(_)), |input, stage| {
-            let work = Dur(input.pipeline.consumer_ps());
-            let title = format!(
-                "Nothing is prefetched: the step waits while each batch is made ({work}, most of it in {})",
-                named_within(tables, stage)
-            );
-            input.finding(tables, title).fix(
-                Fix::new(Change::Prefetch, "Make the next batch while this one is used")
-                    .edit("ds = ds.prefetch(tf.data.AUTOTUNE)")
-                    .gives(Prediction::of(tables, "prefetch"))
-                    .at(last_stage_site(tables)),
-            )
-        })
+        blamed(
+            tables,
+            |it| matches!(it, Cause::NoPrefetch(_)),
+            |input, stage| {
+                let work = Dur(input.pipeline.consumer_ps());
+                let title = format!(
+                    "Nothing is prefetched: the step waits while each batch is made ({work}, most of it in {})",
+                    named_within(tables, stage)
+                );
+                input.finding(tables, title).fix(
+                    Fix::new(Change::Prefetch, "Make the next batch while this one is used")
+                        .edit("ds = ds.prefetch(tf.data.AUTOTUNE)")
+                        .gives(Prediction::of(tables, "prefetch"))
+                        .at(last_stage_site(tables)),
+                )
+            },
+        )
     }
 
     fn in_headline(&self) -> Option<&'static str> {

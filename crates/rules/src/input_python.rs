@@ -28,22 +28,25 @@ rule! {
 
 impl Rule for InputPython {
     fn check(&self, tables: &Tables) -> Verdict {
-        blamed(tables, |it| matches!(it, Cause::Python(_)), |input, stage| {
-            let rows = tables.get::<PythonLine>();
-            let function = busiest(&rows, "input");
-            let whose = match &function {
-                Some(it) => format!("{} ({})", it.function, place(&rows[it.lines[0]])),
-                None => named(tables, stage),
-            };
-            let title =
-                format!("{whose} makes batches in Python: {} per step", Dur(stage.work_ps));
-            let mut finding = input.finding(tables, title);
-            for &at in function.iter().flat_map(|it| it.lines.iter().take(3)) {
-                let text = line_in_words(&rows[at]);
-                finding = finding.evidence(Evidence::text(text).rows("python_line", vec![at]));
-            }
-            let native = Prediction::of(tables, &format!("without python in {}", stage.path));
-            let fix = match stage.plain_kind() {
+        blamed(
+            tables,
+            |it| matches!(it, Cause::Python(_)),
+            |input, stage| {
+                let rows = tables.get::<PythonLine>();
+                let function = busiest(&rows, "input");
+                let whose = match &function {
+                    Some(it) => format!("{} ({})", it.function, place(&rows[it.lines[0]])),
+                    None => named(tables, stage),
+                };
+                let title =
+                    format!("{whose} makes batches in Python: {} per step", Dur(stage.work_ps));
+                let mut finding = input.finding(tables, title);
+                for &at in function.iter().flat_map(|it| it.lines.iter().take(3)) {
+                    let text = line_in_words(&rows[at]);
+                    finding = finding.evidence(Evidence::text(text).rows("python_line", vec![at]));
+                }
+                let native = Prediction::of(tables, &format!("without python in {}", stage.path));
+                let fix = match stage.plain_kind() {
                 "Generator" => Fix::new(
                     Change::NativeInput,
                     "Replace the generator with arrays or files that TensorFlow reads itself",
@@ -52,11 +55,12 @@ impl Rule for InputPython {
                 _ => Fix::new(Change::NativeInput, "Replace the Python function with TensorFlow ops")
                     .edit("ds = ds.map(f_in_tensorflow_ops, num_parallel_calls=tf.data.AUTOTUNE)"),
             };
-            finding.fix(fix.gives(native)).fix(
-                Fix::new(Change::InputWorkers, "Or run the Python in several worker processes")
-                    .untold("it depends on whether this Python works or waits"),
-            )
-        })
+                finding.fix(fix.gives(native)).fix(
+                    Fix::new(Change::InputWorkers, "Or run the Python in several worker processes")
+                        .untold("it depends on whether this Python works or waits"),
+                )
+            },
+        )
     }
 
     fn in_headline(&self) -> Option<&'static str> {
@@ -93,10 +97,15 @@ mod tests {
 
     #[test]
     fn the_function_is_named_where_stacks_were_sampled() {
-        let input = ("/v/lib/python3.12/site-packages/tensorflow/python/ops/script_ops.py", "call", 9);
+        let input =
+            ("/v/lib/python3.12/site-packages/tensorflow/python/ops/script_ops.py", "call", 9);
         let load = ("/home/me/data.py", "load", 14);
         let found = with_stacks(&InputPython, PIPELINE, 0, &[&[input, load]]);
-        assert!(found.title.starts_with("load (data.py:14) makes batches in Python: 74 µs"), "{}", found.title);
+        assert!(
+            found.title.starts_with("load (data.py:14) makes batches in Python: 74 µs"),
+            "{}",
+            found.title
+        );
         assert!(found.evidence.iter().any(|it| it.text.starts_with("data.py:14 in load: ")));
     }
 
@@ -113,7 +122,8 @@ mod tests {
             for step in 0..3 {
                 let at = step * 100;
                 let (asked, call) = (format!("Generator {}..{}", at + 3, at + 77), at + 4);
-                let function = format!("InstantiatedCapturedFunction::Run>{step} {call}..{}", at + 76);
+                let function =
+                    format!("InstantiatedCapturedFunction::Run>{step} {call}..{}", at + 76);
                 picture = picture.replace(&asked, &format!("{asked}, {function}"));
                 picture += &format!(
                     "host/pool{step}: ExecutorState::Process<{step} {}..{}, {op} {}..{}\n",

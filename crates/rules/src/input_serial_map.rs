@@ -26,27 +26,31 @@ rule! {
 
 impl Rule for InputSerialMap {
     fn check(&self, tables: &Tables) -> Verdict {
-        blamed(tables, |it| matches!(it, Cause::SerialMap(_)), |input, stage| {
-            let threads = match stage.parallelism {
-                Some(n) if n > 1 => format!("{n} threads"),
-                _ => "one thread".to_owned(),
-            };
-            let cores = input.pipeline.cores.map(|it| format!(" of {it} cores"));
-            let title = format!(
-                "{} runs on {threads}{} and needs {} of CPU per step",
-                named(tables, stage),
-                cores.unwrap_or_default(),
-                Dur(stage.work_ps),
-            );
-            let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
-            let finding = input.finding(tables, title).fix(
+        blamed(
+            tables,
+            |it| matches!(it, Cause::SerialMap(_)),
+            |input, stage| {
+                let threads = match stage.parallelism {
+                    Some(n) if n > 1 => format!("{n} threads"),
+                    _ => "one thread".to_owned(),
+                };
+                let cores = input.pipeline.cores.map(|it| format!(" of {it} cores"));
+                let title = format!(
+                    "{} runs on {threads}{} and needs {} of CPU per step",
+                    named(tables, stage),
+                    cores.unwrap_or_default(),
+                    Dur(stage.work_ps),
+                );
+                let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
+                let finding = input.finding(tables, title).fix(
                 Fix::new(Change::ParallelMap, "Map in parallel, and prefetch")
                     .edit("ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.batch(n).prefetch(tf.data.AUTOTUNE)")
                     .gives(parallel)
                     .at(site_of_stage(tables, stage)),
             );
-            input.cached(tables, stage).into_iter().fold(finding, Finding::fix)
-        })
+                input.cached(tables, stage).into_iter().fold(finding, Finding::fix)
+            },
+        )
     }
 
     fn in_headline(&self) -> Option<&'static str> {
@@ -73,10 +77,16 @@ mod tests {
     #[test]
     fn a_map_without_parallel_calls_is_found() {
         let found = finding(&InputSerialMap, &PIPELINE.replace("KIND", "Map"));
-        assert_eq!(found.title, "The input stage Batch ▸ Map runs on one thread of 4 cores and needs 74 µs of CPU per step");
+        assert_eq!(
+            found.title,
+            "The input stage Batch ▸ Map runs on one thread of 4 cores and needs 74 µs of CPU per step"
+        );
         // Four cores share 74 µs of mapping and 20 of computing.
         let parallel = found.fix[0].gain.unwrap();
-        assert!(parallel.low < 2.0 && 2.5 < parallel.speedup && 3.5 < parallel.high, "{parallel:?}");
+        assert!(
+            parallel.low < 2.0 && 2.5 < parallel.speedup && 3.5 < parallel.high,
+            "{parallel:?}"
+        );
         // Nothing is left of it in the second epoch.
         let cached = found.fix[1].gain.unwrap();
         assert!(cached.speedup > parallel.speedup, "{cached:?}");

@@ -23,28 +23,36 @@ rule! {
 
 impl Rule for InputSmallFiles {
     fn check(&self, tables: &Tables) -> Verdict {
-        blamed(tables, |it| matches!(it, Cause::SmallFiles(_)), |input, stage| {
-            // A map reads a file for each element that it takes from the stage below.
-            let below =
-                |it: &&Stage| it.parent.is_some_and(|at| input.pipeline.stages[at].path == stage.path);
-            let taken = input.pipeline.stages.iter().find(below).map_or(stage.calls, |it| it.calls);
-            let files = if stage.reads_files() { stage.iterators } else { taken };
-            let per_step = files as f64 / input.pipeline.n_steps.max(1) as f64;
-            let what = match stage.reads_files() {
-                true => named_within(tables, stage),
-                false => format!("ReadFile in {}", named_within(tables, stage)),
-            };
-            let title =
-                format!("Each step opens {per_step:.0} files and reads only a little from each, in {what}");
-            let packed = Prediction::of(tables, &format!("cache {}", opener(&input.pipeline, stage)));
-            input.finding(tables, title).fix(
+        blamed(
+            tables,
+            |it| matches!(it, Cause::SmallFiles(_)),
+            |input, stage| {
+                // A map reads a file for each element that it takes from the stage below.
+                let below = |it: &&Stage| {
+                    it.parent.is_some_and(|at| input.pipeline.stages[at].path == stage.path)
+                };
+                let taken =
+                    input.pipeline.stages.iter().find(below).map_or(stage.calls, |it| it.calls);
+                let files = if stage.reads_files() { stage.iterators } else { taken };
+                let per_step = files as f64 / input.pipeline.n_steps.max(1) as f64;
+                let what = match stage.reads_files() {
+                    true => named_within(tables, stage),
+                    false => format!("ReadFile in {}", named_within(tables, stage)),
+                };
+                let title = format!(
+                    "Each step opens {per_step:.0} files and reads only a little from each, in {what}"
+                );
+                let packed =
+                    Prediction::of(tables, &format!("cache {}", opener(&input.pipeline, stage)));
+                input.finding(tables, title).fix(
                 Fix::new(
                     Change::PackFiles,
                     "Pack the data into fewer, larger files: some 100 MB each, for example as TFRecord",
                 )
                 .gives(packed),
             )
-        })
+            },
+        )
     }
 
     fn in_headline(&self) -> Option<&'static str> {
@@ -93,7 +101,10 @@ mod tests {
             let next = format!("train#{}", step + 2);
             let both = format!("{}, {next}", reads.join(", "));
             text = match step {
-                2 => text.trim_end().replace("\n        host/tf", &format!(", {}\n        host/tf", reads.join(", "))),
+                2 => text.trim_end().replace(
+                    "\n        host/tf",
+                    &format!(", {}\n        host/tf", reads.join(", ")),
+                ),
                 _ => text.replace(&next, &both),
             };
         }

@@ -55,16 +55,17 @@ impl Rule for LowOccupancy {
             return Verdict::unknown("this profile does not show the launch shapes of kernels");
         }
         if gpu.processors.is_none() && all.iter().all(|it| it.1.occupancy.is_none()) {
-            return Verdict::unknown("this profile does not say how many multiprocessors the GPU has");
+            return Verdict::unknown(
+                "this profile does not say how many multiprocessors the GPU has",
+            );
         }
         let mut empty: Vec<(usize, &KernelTime, Empty)> = all
             .iter()
             .filter(|it| it.1.mean_ps >= SHORT.0)
             .filter_map(|(row, it)| Some((*row, it, emptiness(it, &gpu)?)))
             .collect();
-        let lost = |it: &(usize, &KernelTime, Empty)| {
-            (it.1.total_ps as f64 * it.2.part * LIKELY) as i64
-        };
+        let lost =
+            |it: &(usize, &KernelTime, Empty)| (it.1.total_ps as f64 * it.2.part * LIKELY) as i64;
         let lost_ps: i64 = empty.iter().map(lost).sum();
         let held_ps: i64 = empty.iter().map(|it| it.1.total_ps).sum();
         let names: Vec<&str> = empty.iter().map(|it| it.1.name.as_str()).collect();
@@ -96,8 +97,11 @@ impl Rule for LowOccupancy {
         let counters = "only the device's own counters could tell";
         finding
             .fix(
-                Fix::new(Change::FillDevice, "Give each launch more work: a larger batch, or batched ops")
-                    .untold(counters),
+                Fix::new(
+                    Change::FillDevice,
+                    "Give each launch more work: a larger batch, or batched ops",
+                )
+                .untold(counters),
             )
             .fix(
                 Fix::new(Change::Fuse, "Fuse small ops into one kernel")
@@ -129,7 +133,8 @@ fn emptiness(row: &KernelTime, gpu: &Gpu) -> Option<Empty> {
     let occupancy = row.occupancy?;
     // Matrix kernels of libraries hold their tiles in registers by design.
     if occupancy > 0.0 && occupancy < LOW && !is_matrix_math(row) {
-        let limit = row.occupancy_limit.map(|it| format!(", limited by its {it}")).unwrap_or_default();
+        let limit =
+            row.occupancy_limit.map(|it| format!(", limited by its {it}")).unwrap_or_default();
         return Some(Empty {
             part: 1.0 - occupancy / LOW,
             why: format!("occupancy {}{limit}", percent(occupancy)),

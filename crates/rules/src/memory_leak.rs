@@ -131,12 +131,12 @@ fn of_allocators(tables: &Tables) -> Verdict {
         return Verdict::unknown(NO_ALLOCATORS);
     }
     if rows.iter().all(|it| it.growth_bytes_per_step.is_none()) {
-        return Verdict::unknown("fewer than four complete steps, too few to tell growth from noise");
+        return Verdict::unknown(
+            "fewer than four complete steps, too few to tell growth from noise",
+        );
     }
-    let grows = |it: &&Memory| {
-        it.growth_low_bytes > Some(0)
-            && total_growth(it) >= WORTH_SAYING_BYTES
-    };
+    let grows =
+        |it: &&Memory| it.growth_low_bytes > Some(0) && total_growth(it) >= WORTH_SAYING_BYTES;
     let Some(row) = rows.iter().filter(grows).max_by_key(|it| it.growth_bytes_per_step) else {
         return Verdict::Clear;
     };
@@ -181,7 +181,13 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
     let text = format!("{} to {} per step, over {} steps{until}", range[0], range[1], row.n_steps);
     let mut finding = Finding::new(title, Dur(0), Dur(1))
         .severity(severity)
-        .confidence(if fills { 0.3 } else if row.n_steps >= MANY_STEPS { 0.85 } else { 0.6 })
+        .confidence(if fills {
+            0.3
+        } else if row.n_steps >= MANY_STEPS {
+            0.85
+        } else {
+            0.6
+        })
         .evidence(Evidence::text(text).rows("memory", vec![at]));
     if let Some((row, it)) = keeper {
         let text = format!(
@@ -201,7 +207,10 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
 fn with_fixes(finding: Finding) -> Finding {
     let release = |text: &str| Fix::new(Change::ReleaseMemory, text).untold(MEMORY_NOT_TIME);
     finding
-        .fix(release("Keep numbers in lists and logs, not tensors").edit("losses.append(float(loss))"))
+        .fix(
+            release("Keep numbers in lists and logs, not tensors")
+                .edit("losses.append(float(loss))"),
+        )
         .fix(release("Drop what the next step does not need").edit("del outputs, grads"))
         .fix(release("Create variables, functions and datasets before the loop, not inside it"))
         // Every new trace of a function keeps its graph and its constants.
@@ -244,8 +253,14 @@ mod tests {
              released"
         );
         assert_eq!(found.severity, Severity::High, "full in hundreds of steps");
-        assert_eq!(found.evidence[0].text, "2.0 MB to 2.0 MB per step, over 12 steps; memory is full in 413 steps");
-        assert_eq!(found.evidence[1].text, "At the peak, 24 MB of metrics/stack was in use, allocated in 12 different steps");
+        assert_eq!(
+            found.evidence[0].text,
+            "2.0 MB to 2.0 MB per step, over 12 steps; memory is full in 413 steps"
+        );
+        assert_eq!(
+            found.evidence[1].text,
+            "At the peak, 24 MB of metrics/stack was in use, allocated in 12 different steps"
+        );
     }
 
     #[test]
@@ -268,7 +283,11 @@ mod tests {
         let found = resident(|it| 1e9 + 10e6 * it + 50e6 * (it % 3.0)).finding(&MemoryLeak);
         assert!(found.title.starts_with("Memory of the processes grows by "), "{}", found.title);
         assert_eq!(found.severity, Severity::Medium, "memory lasts for more than 10000 steps");
-        assert!(found.evidence[0].text.contains("after the capture; memory is full in "), "{:?}", found.evidence);
+        assert!(
+            found.evidence[0].text.contains("after the capture; memory is full in "),
+            "{:?}",
+            found.evidence
+        );
     }
 
     #[test]

@@ -108,7 +108,10 @@ fn of_samples(tables: &Tables) -> Option<Verdict> {
     let (share, title) = match (used, samples.fact("memory_bytes")) {
         (Some((used, limit)), _) if limit > 0.0 && used / limit >= NEARLY_FULL => {
             let (share, used, limit) = (used / limit, size(used as i64), size(limit as i64));
-            (share, format!("The container's memory is {} full ({used} of {limit})", percent(share)))
+            (
+                share,
+                format!("The container's memory is {} full ({used} of {limit})", percent(share)),
+            )
         }
         (_, Some(all)) if all > 0.0 && available / all <= HARDLY_ANY_LEFT => {
             let (left, of) = (size(available as i64), size(all as i64));
@@ -275,7 +278,10 @@ fn programs_out_of_balance(tables: &Tables, rows: &[ProgramMemory]) -> Verdict {
         row.program,
         size(row.temp_bytes),
         size(row.argument_bytes),
-        row.largest_temp.as_ref().map(|it| format!("; the largest comes from {it}")).unwrap_or_default()
+        row.largest_temp
+            .as_ref()
+            .map(|it| format!("; the largest comes from {it}"))
+            .unwrap_or_default()
     );
     let text = "This is the compiler's plan; the profile does not show the host's memory";
     let finding = Finding::new(title, Dur(0), Dur(1))
@@ -297,11 +303,8 @@ fn with_fixes(tables: &Tables, finding: Finding) -> Finding {
                      about a third more compute";
     let smaller = "Use a smaller batch: activations shrink with it, weights do not";
     let half = "Compute in 16 bits if the hardware supports it: half the bytes";
-    let checkpointed = in_framework(
-        tables,
-        "block = tf.recompute_grad(block)",
-        "block = jax.checkpoint(block)",
-    );
+    let checkpointed =
+        in_framework(tables, "block = tf.recompute_grad(block)", "block = jax.checkpoint(block)");
     let less = |change, text: &str| Fix::new(change, text).untold(MEMORY_NOT_TIME);
     finding
         .fix(less(Change::LessMemory, recompute).edit(checkpointed))
@@ -459,7 +462,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_device_that_is_nearly_full_is_under_pressure() {
-        let found = finding(&MemoryPressure, &steps("GPU_0_bfc", 6000 * MB, 6000 * MB, 16_000 * MB));
+        let found =
+            finding(&MemoryPressure, &steps("GPU_0_bfc", 6000 * MB, 6000 * MB, 16_000 * MB));
         assert_eq!(
             found.title,
             "Memory of GPU_0_bfc is 94% full at its peak (15 GB of 16 GB); model/conv uses most (6.0 GB)"
@@ -470,7 +474,8 @@ pub(crate) mod tests {
             "At the peak: memory from before the capture 40%, model/conv 40%, model/dense 20%; the \
              largest op is model/conv/Relu, 6.0 GB"
         );
-        let found = finding(&MemoryPressure, &steps("GPU_0_bfc", 7000 * MB, 6000 * MB, 16_000 * MB));
+        let found =
+            finding(&MemoryPressure, &steps("GPU_0_bfc", 7000 * MB, 6000 * MB, 16_000 * MB));
         assert_eq!(found.severity, Severity::High);
         let after = "after memory from before the capture, model/conv uses most (6.0 GB)";
         assert!(found.title.ends_with(after), "{}", found.title);
@@ -544,7 +549,10 @@ pub(crate) mod tests {
             "Something waited for memory 20% of the time; 2.0 GB of the processes are swapped out; \
              500 pages per second are read back from storage"
         );
-        assert_eq!((found.severity, found.cost.to_string()), (Severity::Medium, "200 µs".to_owned()));
+        assert_eq!(
+            (found.severity, found.cost.to_string()),
+            (Severity::Medium, "200 µs".to_owned())
+        );
     }
 
     #[test]

@@ -80,7 +80,9 @@ impl Rule for NoTensorCores {
         let counted = Samples::of(tables).and_then(|it| it.of_gpus());
         finding = counted.into_iter().fold(finding, Finding::evidence);
         finding = finding.fix(
-            Fix::new(Change::HalfPrecision, "Compute in 16 bits").edit(in_16_bits(tables)).gives(gain),
+            Fix::new(Change::HalfPrecision, "Compute in 16 bits")
+                .edit(in_16_bits(tables))
+                .gives(gain),
         );
         let estimate = "it depends on which products then use the tensor cores";
         if gpu.has_tf32() {

@@ -66,7 +66,8 @@ impl Rule for ProfilerOverhead {
         }
         let per_step = n_events / n_steps.max(1);
         let estimated = Dur(per_step as i64 * EVENT.0 + own / n_steps.max(1) as i64);
-        let cost = measured.map_or(estimated, |it| Dur((it.on_ps - it.off_ps).clamp(0, facts.step.0)));
+        let cost =
+            measured.map_or(estimated, |it| Dur((it.on_ps - it.off_ps).clamp(0, facts.step.0)));
         if facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
@@ -79,8 +80,11 @@ impl Rule for ProfilerOverhead {
         .severity(Severity::Low)
         .confidence(if measured.is_some() { 0.8 } else { 0.5 })
         .evidence(
-            Evidence::text(format!("The training thread records {} per step", counted(per_step, "event")))
-                .rows("step_time", Facts::rows(tables)),
+            Evidence::text(format!(
+                "The training thread records {} per step",
+                counted(per_step, "event")
+            ))
+            .rows("step_time", Facts::rows(tables)),
         );
         if let Some(it) = measured {
             let text = format!(

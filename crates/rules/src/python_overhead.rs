@@ -57,8 +57,7 @@ impl Rule for PythonOverhead {
         });
         let sampled = sampled_holder(tables);
         let too_short = sampled.is_some() && facts.step < SHORTEST_SAMPLED;
-        let holder =
-            sampled.filter(|_| !too_short).or_else(|| recorded_holder(tables, cost));
+        let holder = sampled.filter(|_| !too_short).or_else(|| recorded_holder(tables, cost));
         let title = match &holder {
             Some(it) => format!(
                 "{} ({}) and other Python code outside the framework take {}",
@@ -92,8 +91,11 @@ impl Rule for PythonOverhead {
             finding = finding.evidence(evidence);
         }
         let finding = finding.fix(
-            Fix::new(Change::EveryNSteps, "Do logging, metrics and callbacks every N steps, or in a thread")
-                .gives(gain),
+            Fix::new(
+                Change::EveryNSteps,
+                "Do logging, metrics and callbacks every N steps, or in a thread",
+            )
+            .gives(gain),
         );
         match known || too_short {
             true => finding,
@@ -209,7 +211,8 @@ mod tests {
 
     /// Three steps of so many microseconds, of which two fifths compute, with a stack beside them.
     fn sampled(step: i64) -> Finding {
-        let (mut drives, mut computes) = ("host/python: ".to_owned(), "host/tf_Compute: ".to_owned());
+        let (mut drives, mut computes) =
+            ("host/python: ".to_owned(), "host/tf_Compute: ".to_owned());
         for n in 0..3 {
             let (at, called, end) = (n * step, n * step + step / 5 * 2, (n + 1) * step);
             drives += &format!("train#{n} {at}..{end}, EagerExecute {at}..{called}, ");
@@ -224,7 +227,11 @@ mod tests {
     #[test]
     fn the_line_is_named_where_stacks_were_sampled() {
         let found = sampled(2000);
-        assert!(found.title.starts_with("log (train.py:12) takes 1.2 ms per step (60%)"), "{}", found.title);
+        assert!(
+            found.title.starts_with("log (train.py:12) takes 1.2 ms per step (60%)"),
+            "{}",
+            found.title
+        );
         let line = found.evidence.iter().find(|it| it.text.starts_with("train.py:")).unwrap();
         assert_eq!(line.text, "train.py:12 in log: 1.2 ms per step, most of it in dumps");
         assert!(found.fix.iter().all(|it| it.edit.is_none()), "nothing more has to be captured");

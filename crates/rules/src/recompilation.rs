@@ -102,13 +102,19 @@ fn fixes(finding: Finding, main: &Compile, jax: bool, gain: Option<Gain>) -> Fin
     let once = "Create the compiled function once, before the loop";
     let created_once = |it: Finding| match jax {
         true => it
-            .fix(fix(Change::CreateOnce, once, "step = jax.jit(step_fn)  # not jax.jit(lambda …) in the loop"))
+            .fix(fix(
+                Change::CreateOnce,
+                once,
+                "step = jax.jit(step_fn)  # not jax.jit(lambda …) in the loop",
+            ))
             .fix(fix(
                 Change::TensorArguments,
                 "Pass what changes as an array: every new static argument is a new program",
                 "step(params, x, jnp.asarray(lr))  # not in static_argnums",
             )),
-        false => it.fix(fix(Change::CreateOnce, once, "step = tf.function(step_fn, jit_compile=True)")),
+        false => {
+            it.fix(fix(Change::CreateOnce, once, "step = tf.function(step_fn, jit_compile=True)"))
+        }
     };
     match main.changed.as_deref().map(is_shapes) {
         Some(true) => padded(finding),
@@ -127,7 +133,11 @@ mod tests {
         let mut picture = "host/python: ".to_owned();
         for (step, compiles) in compiles.iter().enumerate() {
             let at = step * 100;
-            picture += &format!("train#{step} {at}..{}, PjitFunction(update) {at}..{}, ", at + 100, at + 90);
+            picture += &format!(
+                "train#{step} {at}..{}, PjitFunction(update) {at}..{}, ",
+                at + 100,
+                at + 90
+            );
             if *compiles {
                 picture += &format!("backend_compile_and_load {}..{}, ", at + 10, at + 60);
             }

@@ -156,11 +156,14 @@ fn fixes(
     );
     let finding = if shapes { finding } else { finding.fix(tensors) };
     finding
-        .fix(fix(
-            Change::RelaxShapes,
-            "Let one trace serve many shapes",
-            "@tf.function(reduce_retracing=True)",
-        ).at(site))
+        .fix(
+            fix(
+                Change::RelaxShapes,
+                "Let one trace serve many shapes",
+                "@tf.function(reduce_retracing=True)",
+            )
+            .at(site),
+        )
         .fix(fix(
             Change::RelaxShapes,
             "Or declare the signature once, with None for what varies",
@@ -199,7 +202,8 @@ mod tests {
     fn a_function_traced_in_every_step_is_found() {
         let args: Vec<String> =
             (4..10).map(|it| format!("traced=true;tracing_count={it}")).collect();
-        let found = finding(&Retracing, &steps(&args.iter().map(String::as_str).collect::<Vec<_>>()));
+        let found =
+            finding(&Retracing, &steps(&args.iter().map(String::as_str).collect::<Vec<_>>()));
         assert_eq!(found.title, "train_step was retraced in 6 of 6 steps (60 µs each)");
         assert_eq!(found.severity, Severity::High);
         assert_eq!(found.cost.0, 60_000_000);
@@ -230,12 +234,19 @@ mod tests {
         }
         let found = finding(&Retracing, &picture);
         assert!(
-            found.title.starts_with("A function without a name was created and traced again in 4 of 4 steps"),
+            found.title.starts_with(
+                "A function without a name was created and traced again in 4 of 4 steps"
+            ),
             "{}",
             found.title
         );
         assert!(found.fix[0].text.contains("before the loop"));
-        assert!(found.fix.iter().all(|it| it.edit.as_deref().is_none_or(|it| !it.contains("without a name"))));
+        assert!(
+            found
+                .fix
+                .iter()
+                .all(|it| it.edit.as_deref().is_none_or(|it| !it.contains("without a name")))
+        );
     }
 
     #[test]

@@ -80,9 +80,12 @@ impl Rule for SmallBatch {
         let share = percent(facts.share_of(fixed));
         let (title, size, evidence) = match told {
             Some((batch, event)) => (
-                format!("A batch of {batch} is too small: {share} of each step ({fixed}) is fixed overhead"),
+                format!(
+                    "A batch of {batch} is too small: {share} of each step ({fixed}) is fixed overhead"
+                ),
                 format!("ds = ds.batch({})", batch * times),
-                Evidence::text(format!("The input pipeline makes batches of {batch}")).events(vec![event]),
+                Evidence::text(format!("The input pipeline makes batches of {batch}"))
+                    .events(vec![event]),
             ),
             None => (
                 format!("The batch is too small: {share} of each step ({fixed}) is fixed overhead"),
@@ -150,7 +153,8 @@ impl Growth {
         let step = facts.step.0 as f64;
         let surely = facts.of("runtime").0 as f64;
         // Python's part does not grow with the batch; ops too short to be kept by their data may not.
-        let brief: f64 = Op::all(tables).iter().filter(|it| it.each() <= SHORT).map(|it| it.share).sum();
+        let brief: f64 =
+            Op::all(tables).iter().filter(|it| it.each() <= SHORT).map(|it| it.share).sum();
         let likely = surely + facts.of("python").0 as f64;
         let perhaps = likely + facts.of("compute").0 as f64 * brief;
         let most = batch.map_or(COMMON / 2, |it| COMMON / it).max(2);
@@ -184,7 +188,8 @@ fn batch(trace: &Trace) -> Option<(u64, EventId)> {
             continue;
         }
         let depth = name.matches("::").count();
-        if let Some(batch) = batch_of(trace, event).filter(|_| found.is_none_or(|it| depth < it.0)) {
+        if let Some(batch) = batch_of(trace, event).filter(|_| found.is_none_or(|it| depth < it.0))
+        {
             found = Some((depth, batch, event));
         }
     }

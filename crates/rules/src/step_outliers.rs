@@ -55,9 +55,10 @@ impl Rule for StepOutliers {
         );
         let finding = slow.describe(tables, finding).symptom_of(slow.causes());
         let fix = match slow.category {
-            _ if let Some(function) = &slow.extra_call => {
-                Fix::new(Change::EveryNSteps, format!("Call {function} less often, or on less data"))
-            }
+            _ if let Some(function) = &slow.extra_call => Fix::new(
+                Change::EveryNSteps,
+                format!("Call {function} less often, or on less data"),
+            ),
             "output" => Fix::new(Change::EveryNSteps, "Save less often").edit(saved_seldom(tables)),
             "compile" => Fix::new(
                 Change::PadShapes,
@@ -74,10 +75,14 @@ impl Rule for StepOutliers {
                 Change::EveryNSteps,
                 "Do logging, evaluation and callbacks less often, or in a thread",
             ),
-            "compute" => {
-                Fix::new(Change::PadShapes, "Bucket batches by size, so that each has about the same work")
-            }
-            _ => Fix::new(Change::Capture, "Compare a slow step with an ordinary one in the timeline"),
+            "compute" => Fix::new(
+                Change::PadShapes,
+                "Bucket batches by size, so that each has about the same work",
+            ),
+            _ => Fix::new(
+                Change::Capture,
+                "Compare a slow step with an ordinary one in the timeline",
+            ),
         };
         finding.fix(fix.gives(slow.gain())).found()
     }
@@ -114,7 +119,10 @@ mod tests {
     fn saving_every_third_step_is_found() {
         let picture = steps(12, |it| it % 3 == 0, "SaveV2:SaveV2");
         let found = finding(&StepOutliers, &picture);
-        assert_eq!(found.title, "Every 3rd step takes 8.5× as long as the others; the extra time is spent in SaveV2");
+        assert_eq!(
+            found.title,
+            "Every 3rd step takes 8.5× as long as the others; the extra time is spent in SaveV2"
+        );
         assert_eq!(found.severity, Severity::High);
         assert_eq!(found.cost.0, 95_000_000);
         assert_eq!(found.symptom_of, ["checkpoint-stall"]);
@@ -124,7 +132,11 @@ mod tests {
     #[test]
     fn a_pause_of_python_hangs_below_its_cause() {
         let found = finding(&StepOutliers, &steps(20, |it| it % 5 == 4, ""));
-        assert!(found.title.ends_with("the extra time is Python outside the framework"), "{}", found.title);
+        assert!(
+            found.title.ends_with("the extra time is Python outside the framework"),
+            "{}",
+            found.title
+        );
         assert_eq!(found.symptom_of, ["python-overhead"]);
     }
 
@@ -134,16 +146,24 @@ mod tests {
         let mut compute = "\nhost/tf_Compute: x 0..1".to_owned();
         let mut at = 1;
         for step in 1..=81 {
-            let calls = if step % 20 == 0 { &["train", "evaluate", "evaluate"][..] } else { &["train"] };
+            let calls =
+                if step % 20 == 0 { &["train", "evaluate", "evaluate"][..] } else { &["train"] };
             for function in calls {
-                let (dur, op) = if *function == "train" { (40, "AssignSubVariableOp") } else { (90, "MatMul") };
+                let (dur, op) =
+                    if *function == "train" { (40, "AssignSubVariableOp") } else { (90, "MatMul") };
                 picture += &format!(", {function}{{traced=false}} {at}..{}", at + dur);
                 compute += &format!(", {op}:{op} {at}..{}", at + dur);
                 at += dur;
             }
         }
         let found = finding(&StepOutliers, &(picture + &compute));
-        assert!(found.title.starts_with("Every 20th step takes 5.5× as long as the others because it calls evaluate"), "{}", found.title);
+        assert!(
+            found.title.starts_with(
+                "Every 20th step takes 5.5× as long as the others because it calls evaluate"
+            ),
+            "{}",
+            found.title
+        );
         assert_eq!(found.fix[0].text, "Call evaluate less often, or on less data");
     }
 

@@ -177,14 +177,16 @@ impl Late {
         );
         let gain = Some(Gain::of_times(facts.step.0, facts.step.0 - time.0));
         let rows = tables.get::<StepTime>();
-        let own = |it: &usize| rows[*it].counts && rows[*it].host == *host && rows[*it].device == *device;
+        let own =
+            |it: &usize| rows[*it].counts && rows[*it].host == *host && rows[*it].device == *device;
         let own: Vec<usize> = (0..rows.len()).filter(own).take(20).collect();
         let last = match self.last_in {
             it if it >= 1.0 => "It was the last to arrive at every collective".to_owned(),
             it => format!("It was the last to arrive at {} of the collectives", percent(it)),
         };
         finding = finding.evidence(
-            Evidence::text(format!("{last} of {} devices", self.n_devices)).rows("step_time", own.clone()),
+            Evidence::text(format!("{last} of {} devices", self.n_devices))
+                .rows("step_time", own.clone()),
         );
         if let Some((category, longer)) = self.spends_longer(tables) {
             finding = finding.evidence(
@@ -193,15 +195,20 @@ impl Late {
             );
             let text = match category {
                 "input" => format!("Give {host} the same input pipeline as the others"),
-                "compute" => format!("Give {device} the same share of the work, and check its clocks"),
+                "compute" => {
+                    format!("Give {device} the same share of the work, and check its clocks")
+                }
                 _ => format!("Check what else runs on {host}"),
             };
             finding = finding.fix(Fix::new(Change::BalanceWork, text).gives(gain));
         }
         finding
             .fix(
-                Fix::new(Change::BalanceWork, "Make every device's share equal: examples, lengths, files")
-                    .gives(gain),
+                Fix::new(
+                    Change::BalanceWork,
+                    "Make every device's share equal: examples, lengths, files",
+                )
+                .gives(gain),
             )
             .found()
     }
@@ -212,7 +219,8 @@ impl Late {
         let counted = || rows.iter().filter(|it| it.counts);
         let is_it = |it: &&StepTime| it.host == self.host && it.device == self.device;
         let mean = |of: fn(&StepTime) -> i64, rows: &mut dyn Iterator<Item = &StepTime>| {
-            let (sum, n) = rows.fold((0_i128, 0_i128), |(sum, n), it| (sum + i128::from(of(it)), n + 1));
+            let (sum, n) =
+                rows.fold((0_i128, 0_i128), |(sum, n), it| (sum + i128::from(of(it)), n + 1));
             (sum / n.max(1)) as i64
         };
         CATEGORIES
@@ -247,10 +255,8 @@ mod tests {
 
     #[test]
     fn the_later_of_two_is_named_and_what_it_does_longer() {
-        let found = finding(
-            &Straggler,
-            &[HOST, &device("gpu0", 0), &device("gpu1", 30)].join("\n"),
-        );
+        let found =
+            finding(&Straggler, &[HOST, &device("gpu0", 0), &device("gpu1", 30)].join("\n"));
         assert!(found.title.starts_with("gpu1 of drawn is late"), "{}", found.title);
         assert_eq!(found.severity, Severity::Medium);
         assert_eq!(found.evidence[1].text, "It spends 22.5 µs more per step on compute");
@@ -270,6 +276,9 @@ mod tests {
     #[test]
     fn a_single_device_has_nobody_to_wait_for() {
         let picture = [HOST, &device("gpu0", 0)].join("\n");
-        assert_eq!(missing(&Straggler, &picture), "this profile shows no collectives on two or more devices");
+        assert_eq!(
+            missing(&Straggler, &picture),
+            "this profile shows no collectives on two or more devices"
+        );
     }
 }

@@ -71,8 +71,11 @@ impl Rule for SyncStall {
             facts.step,
         )
         .evidence(
-            Evidence::text(format!("{name}: {n_waits:.0} waits in {}", counted(found.n_steps, "step")))
-                .events(found.wait_events),
+            Evidence::text(format!(
+                "{name}: {n_waits:.0} waits in {}",
+                counted(found.n_steps, "step")
+            ))
+            .events(found.wait_events),
         )
         .fix(
             Fix::new(

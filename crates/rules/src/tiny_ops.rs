@@ -144,8 +144,11 @@ fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
         facts.step,
     )
     .evidence(
-        Evidence::text(format!("All ops together compute for {}", facts.per_step(facts.of("compute"))))
-            .rows("op_time", (0..rows.len()).filter(|&it| is_op(&&rows[it])).take(20).collect()),
+        Evidence::text(format!(
+            "All ops together compute for {}",
+            facts.per_step(facts.of("compute"))
+        ))
+        .rows("op_time", (0..rows.len()).filter(|&it| is_op(&&rows[it])).take(20).collect()),
     )
     .fix(
         Fix::new(Change::Fuse, "Compile the step into fewer, larger ops")
@@ -153,8 +156,11 @@ fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
             .gives(gain),
     )
     .fix(
-        Fix::new(Change::CheaperOp, "Replace loops over examples or time steps with ops on the whole batch")
-            .gives(gain),
+        Fix::new(
+            Change::CheaperOp,
+            "Replace loops over examples or time steps with ops on the whole batch",
+        )
+        .gives(gain),
     )
     .symptom_of(&["eager-ops"])
     .found()

@@ -86,8 +86,11 @@ impl Rule for TransferBound {
             );
         } else {
             finding = finding.fix(
-                Fix::new(Change::EveryNSteps, "Fetch results every N steps, and only the scalars you look at")
-                    .gives(gain),
+                Fix::new(
+                    Change::EveryNSteps,
+                    "Fetch results every N steps, and only the scalars you look at",
+                )
+                .gives(gain),
             );
         }
         if pageable {
@@ -101,8 +104,11 @@ impl Rule for TransferBound {
         }
         finding
             .fix(
-                Fix::new(Change::FewerCopies, "Keep on the device what is used again, and copy smaller types")
-                    .untold("it depends on what can stay there"),
+                Fix::new(
+                    Change::FewerCopies,
+                    "Keep on the device what is used again, and copy smaller types",
+                )
+                .untold("it depends on what can stay there"),
             )
             .found()
     }

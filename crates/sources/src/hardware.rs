@@ -45,11 +45,8 @@ impl Source for Hardware {
         let header = Header::parse(lines.next().unwrap_or_default())?;
         let host = host_track(&header.host, out);
         header.tell(host, out);
-        let columns: Vec<TrackId> = header
-            .columns
-            .iter()
-            .map(|it| out.track(Some(host), TrackKind::Counter, it))
-            .collect();
+        let columns: Vec<TrackId> =
+            header.columns.iter().map(|it| out.track(Some(host), TrackKind::Counter, it)).collect();
         let mut clock = Clock::new(out);
         let mut row = Vec::with_capacity(columns.len());
         let mut read_from = None;
@@ -161,7 +158,8 @@ impl Header {
         }
         let gpus = self.all.get("gpus").and_then(Value::as_array).into_iter().flatten();
         for (number, gpu) in gpus.enumerate() {
-            let of = ["name", "memory_bytes", "max_sm_clock_mhz", "power_limit_w", "power_limit_max_w"];
+            let of =
+                ["name", "memory_bytes", "max_sm_clock_mhz", "power_limit_w", "power_limit_max_w"];
             for key in of {
                 if let Some(value) = gpu.get(key).and_then(fact) {
                     out.fact(host, &format!("gpu {number}/{key}"), value);
@@ -297,11 +295,7 @@ mod tests {
     }
 
     fn values(trace: &Trace) -> Vec<(&str, i64, f64)> {
-        trace
-            .counters
-            .iter()
-            .map(|it| (trace.track_name(it.track), it.time.0, it.value))
-            .collect()
+        trace.counters.iter().map(|it| (trace.track_name(it.track), it.time.0, it.value)).collect()
     }
 
     #[test]

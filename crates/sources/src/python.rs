@@ -14,7 +14,8 @@
 use hashbrown::HashMap;
 use runlog::Record;
 use trace::{
-    Frame, NoteKind, Place, Process, Site, StackSample, Stacks, StepCount, Time, TraceBuilder, Window,
+    Frame, NoteKind, Place, Process, Site, StackSample, Stacks, StepCount, Time, TraceBuilder,
+    Window,
 };
 
 use crate::{Input, Source, SourceError};
@@ -239,7 +240,10 @@ mod tests {
         let trace = read(LOG.as_bytes());
         let sites = &trace.processes[0].sites;
         assert_eq!((sites.len(), sites[0].inputs.len()), (2, 0));
-        assert_eq!((sites[1].inputs.as_slice(), sites[1].name.as_deref()), (&[0][..], Some("load")));
+        assert_eq!(
+            (sites[1].inputs.as_slice(), sites[1].name.as_deref()),
+            (&[0][..], Some("load"))
+        );
         assert_eq!(sites[1].time.unwrap().0, 3_000_000);
         // One that is made of a later one, or of itself, is damage.
         for wrong in ["[6]", "[7]"] {

@@ -33,8 +33,8 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use trace::{
-    ArgRun, ArgSource, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder, TrackId,
-    TrackKind,
+    ArgRun, ArgSource, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder,
+    TrackId, TrackKind,
 };
 
 use self::decode::{Chunk, Decoded};
@@ -376,8 +376,7 @@ const UNIX_TIME_NS: i64 = 1 << 50;
 
 impl Clock {
     fn new(planes: &[Plane], metas: &[PlaneMeta], lines: &[Line], out: &mut TraceBuilder) -> Clock {
-        let environment =
-            planes.iter().zip(metas).find(|it| it.0.kind() == PlaneKind::Environment);
+        let environment = planes.iter().zip(metas).find(|it| it.0.kind() == PlaneKind::Environment);
         let said = |key: &str| match environment?.1.fact(key)? {
             FactValue::Int(ns) => Some(*ns),
             _ => None,

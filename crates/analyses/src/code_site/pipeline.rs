@@ -58,7 +58,8 @@ fn made_along(pipeline: &Pipeline, at: usize) -> Option<(Vec<Made>, usize)> {
     let stage = &pipeline.stages[at];
     // What is below helps to tell two chains of calls apart.
     let below = format!("{}::", stage.path);
-    let lower = (0..pipeline.stages.len()).filter(|&it| pipeline.stages[it].path.starts_with(&below));
+    let lower =
+        (0..pipeline.stages.len()).filter(|&it| pipeline.stages[it].path.starts_with(&below));
     let lowest = lower.max_by_key(|&it| pipeline.stages[it].path.len()).unwrap_or(at);
     let mut path = Vec::new();
     let mut next = Some(lowest);
@@ -82,7 +83,8 @@ fn made_along(pipeline: &Pipeline, at: usize) -> Option<(Vec<Made>, usize)> {
             made.extend(made_of(stage));
             if it == at {
                 // Of a fused one the function is what takes time.
-                let works = |it: &Made| ["Map", "ParallelMap", "Filter"].contains(&it.kind.as_str());
+                let works =
+                    |it: &Made| ["Map", "ParallelMap", "Filter"].contains(&it.kind.as_str());
                 let works = made[first..].iter().position(works);
                 target = Some(first + works.unwrap_or(0)).filter(|it| *it < made.len());
             }
@@ -250,7 +252,9 @@ fn parts(kind: &str) -> &'static [&'static str] {
     match kind {
         "dataset.from_generator" => &["FlatMap", "Generator", "Map", "Tensor"],
         "dataset.list_files" => &["TensorSlice", "Shuffle", "Map", "Concatenate"],
-        "dataset.TFRecordDataset" | "dataset.TextLineDataset" | "dataset.FixedLengthRecordDataset" => &[
+        "dataset.TFRecordDataset"
+        | "dataset.TextLineDataset"
+        | "dataset.FixedLengthRecordDataset" => &[
             "FlatMap",
             "Interleave",
             "ParallelInterleave",
@@ -266,7 +270,9 @@ fn parts(kind: &str) -> &'static [&'static str] {
             &["DirectedInterleave", "Map", "Batch", "Random", "Zip", "Range", "Repeat"]
         }
         "dataset.bucket_by_sequence_length" => &["GroupByWindow", "PaddedBatch"],
-        "dataset.rejection_resample" => &["Map", "Filter", "Zip", "Batch", "Random", "Scan", "Cache"],
+        "dataset.rejection_resample" => {
+            &["Map", "Filter", "Zip", "Batch", "Random", "Scan", "Cache"]
+        }
         "dataset.snapshot" | "dataset.load" => &["Snapshot", "Load", "Map", "Interleave"],
         _ => &[],
     }

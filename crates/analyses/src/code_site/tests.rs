@@ -3,7 +3,9 @@ use std::sync::Arc;
 use trace::testing::draw;
 use trace::{Process, Site as Noted, Time, Window};
 
-use super::{CodeSite, callback_sites, compile_site, fit_site, pipeline, plain_function, site_of_function};
+use super::{
+    CodeSite, callback_sites, compile_site, fit_site, pipeline, plain_function, site_of_function,
+};
 use crate::Tables;
 use crate::input_stage::pipeline::{Pipeline, Stage};
 
@@ -17,9 +19,13 @@ fn process(calls: &str) -> Process {
             match (at, word.chars().next()) {
                 (0, _) => site.kind = word.to_owned(),
                 (_, Some('@')) => site.line = word[1..].parse().unwrap(),
-                (_, Some('<')) => site.inputs = word[1..].split(',').map(|it| it.parse().unwrap()).collect(),
+                (_, Some('<')) => {
+                    site.inputs = word[1..].split(',').map(|it| it.parse().unwrap()).collect()
+                }
                 (_, Some('^')) => site.inside = Some(word[1..].parse().unwrap()),
-                (_, Some('+')) => site.args = vec![("num_parallel_calls".to_owned(), "AUTOTUNE".to_owned())],
+                (_, Some('+')) => {
+                    site.args = vec![("num_parallel_calls".to_owned(), "AUTOTUNE".to_owned())]
+                }
                 (_, Some('t')) if word[1..].parse::<i64>().is_ok() => {
                     site.time = Some(Time(word[1..].parse().unwrap()));
                 }
@@ -130,7 +136,11 @@ fn an_older_tensorflow_names_only_iterators() {
         dataset.map augment @2 <0
         dataset.batch @3 <1
         ",
-        &[("Prefetch", None), ("Prefetch::BatchV2::ParallelMapV2", Some(2)), ("Prefetch::BatchV2", Some(3))],
+        &[
+            ("Prefetch", None),
+            ("Prefetch::BatchV2::ParallelMapV2", Some(2)),
+            ("Prefetch::BatchV2", Some(3)),
+        ],
     );
 }
 
@@ -176,7 +186,8 @@ fn what_is_iterated_after_the_profile_is_not_in_it() {
         ",
     );
     let line = |it: &Process| {
-        pipeline::site_in(&stages(BATCHED), it, "Iterator::Root::BatchV2::ParallelMapV2").map(|it| it.line)
+        pipeline::site_in(&stages(BATCHED), it, "Iterator::Root::BatchV2::ParallelMapV2")
+            .map(|it| it.line)
     };
     assert_eq!(line(&process), None);
     process.windows.push(Window { start: Time(20), end: Some(Time(50)), until: None });
@@ -223,10 +234,11 @@ fn functions_of_stages_and_calls_that_make_several() {
 
 #[test]
 fn a_pipeline_of_other_calls_is_nobodys() {
-    check(BATCHED, "dataset.from_tensor_slices @1\ndataset.filter f @2 <0\ndataset.batch @3 <1", &[
-        ("BatchV2::ParallelMapV2", None),
-        ("BatchV2", None),
-    ]);
+    check(
+        BATCHED,
+        "dataset.from_tensor_slices @1\ndataset.filter f @2 <0\ndataset.batch @3 <1",
+        &[("BatchV2::ParallelMapV2", None), ("BatchV2", None)],
+    );
     check(BATCHED, "tf.function f @1", &[("BatchV2", None)]);
 }
 
@@ -281,14 +293,24 @@ fn callbacks_are_those_that_fit_takes() {
 
 #[test]
 fn places_and_calls_are_short() {
-    let site = CodeSite { call: Some("ds.map(augment)".to_owned()), ..CodeSite::at_line("dataset.map", "/me/train.py", 42) };
+    let site = CodeSite {
+        call: Some("ds.map(augment)".to_owned()),
+        ..CodeSite::at_line("dataset.map", "/me/train.py", 42)
+    };
     assert_eq!((site.place().as_str(), site.call().as_str()), ("train.py:42", "ds.map(augment)"));
     let site = CodeSite { call: None, name: Some("augment".to_owned()), ..site };
     assert_eq!(site.call(), "map(augment)");
-    let site = CodeSite { text: "@tf.function\ndef step(x):".to_owned(), name: Some("step".to_owned()), ..site };
+    let site = CodeSite {
+        text: "@tf.function\ndef step(x):".to_owned(),
+        name: Some("step".to_owned()),
+        ..site
+    };
     assert_eq!(site.call(), "step");
     let cell = CodeSite::at_line("keras.fit", "/tmp/ipykernel_4711/632161008.py", 3);
     assert_eq!((cell.place().as_str(), cell.call().as_str()), ("line 3 of a notebook cell", "fit"));
     let site = CodeSite { args: "num_parallel_calls=4, deterministic=False".to_owned(), ..cell };
-    assert_eq!((site.arg("num_parallel_calls"), site.arg("deterministic"), site.arg("n")), (Some("4"), Some("False"), None));
+    assert_eq!(
+        (site.arg("num_parallel_calls"), site.arg("deterministic"), site.arg("n")),
+        (Some("4"), Some("False"), None)
+    );
 }

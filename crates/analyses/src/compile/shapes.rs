@@ -88,9 +88,7 @@ mod tests {
     #[test]
     fn arguments_are_read_from_the_proto() {
         // Module { program shape { f32[66,128], s32[] } }
-        let proto = [
-            10, 17, 34, 15, 10, 7, 16, 11, 26, 3, 66, 128, 1, 10, 2, 16, 4, 18, 0,
-        ];
+        let proto = [10, 17, 34, 15, 10, 7, 16, 11, 26, 3, 66, 128, 1, 10, 2, 16, 4, 18, 0];
         assert_eq!(arguments(&proto), Some(vec!["f32[66,128]".to_owned(), "s32[]".to_owned()]));
         for end in 0..proto.len() {
             let _ = arguments(&proto[..end]);
@@ -100,7 +98,8 @@ mod tests {
     #[test]
     fn differences_are_told_in_words() {
         let same = program(&["f32[8]", "f32[64,128]"]);
-        let [a, b, c] = ["f32[65,128]", "f32[66,128]", "f32[67,128]"].map(|it| program(&["f32[8]", it]));
+        let [a, b, c] =
+            ["f32[65,128]", "f32[66,128]", "f32[67,128]"].map(|it| program(&["f32[8]", it]));
         assert_eq!(difference(&[&same]), None);
         assert_eq!(
             difference(&[&same, &same]).as_deref(),
@@ -111,6 +110,9 @@ mod tests {
             Some("Argument 2 changed shape: f32[64,128] → f32[65,128] → f32[66,128] and 1 more")
         );
         let fewer = program(&["f32[8]"]);
-        assert_eq!(difference(&[&same, &fewer]).as_deref(), Some("The number of arguments changed: 2 → 1"));
+        assert_eq!(
+            difference(&[&same, &fewer]).as_deref(),
+            Some("The number of arguments changed: 2 → 1")
+        );
     }
 }

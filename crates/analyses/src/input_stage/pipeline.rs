@@ -131,8 +131,17 @@ impl Stage {
     /// Whether it reads files.
     pub fn reads_files(&self) -> bool {
         let kind = self.plain_kind();
-        ["TFRecord", "TextLine", "FixedLengthRecord", "LMDB", "SSTable", "ArrayRecord", "CSV", "Csv"]
-            .contains(&kind)
+        [
+            "TFRecord",
+            "TextLine",
+            "FixedLengthRecord",
+            "LMDB",
+            "SSTable",
+            "ArrayRecord",
+            "CSV",
+            "Csv",
+        ]
+        .contains(&kind)
     }
 
     /// Its time in Python. All that a generator does is to call Python and to wait for it; but for
@@ -684,7 +693,15 @@ impl Seen {
             }
         }
         let ops = self.ops.into_keys().map(|it| it.1).collect();
-        Pipeline { n_steps, stages: self.stages, crews, cores, python_ps, ops, ..Pipeline::default() }
+        Pipeline {
+            n_steps,
+            stages: self.stages,
+            crews,
+            cores,
+            python_ps,
+            ops,
+            ..Pipeline::default()
+        }
     }
 
     /// The boundary above a stage: its threads run it. A boundary's own background work is its.

@@ -243,7 +243,11 @@ mod tests {
             let at = 20 + step * 50;
             picture += &format!(
                 "a:MatMul {at}..{}, b:Relu {}..{}, c:Sum {}..{}, ",
-                at + 20, at + 20, at + 30, at + 30, at + 48
+                at + 20,
+                at + 20,
+                at + 30,
+                at + 30,
+                at + 48
             );
         }
         let tables = Tables::new(Arc::new(draw(&(picture + "x 0..1"))));
@@ -327,7 +331,8 @@ mod tests {
     #[test]
     fn a_wait_now_and_then_is_no_slow_step() {
         // The host needs 40 µs a step, the work 50: every twentieth call waits for what is left.
-        let (mut picture, mut work) = ("host/python: x 0..1".to_owned(), "\nhost/pool: x 0..1".to_owned());
+        let (mut picture, mut work) =
+            ("host/python: x 0..1".to_owned(), "\nhost/pool: x 0..1".to_owned());
         let mut called = 0;
         for step in 0..60 {
             let began = 2 + step * 50;
@@ -346,7 +351,8 @@ mod tests {
     fn kernels_say_when_the_work_of_a_marked_step_began() {
         let mut picture = "host/python: x 0..1".to_owned();
         for (step, at) in held_up_in_turns(40).into_iter().enumerate() {
-            picture += &format!(", train#{step} {at}..{at}.9, cudaLaunchKernel@{step} {at}.5..{at}.6");
+            picture +=
+                &format!(", train#{step} {at}..{at}.9, cudaLaunchKernel@{step} {at}.5..{at}.6");
         }
         picture += "\ngpu0/stream1: ";
         for step in 0..40 {
@@ -360,7 +366,8 @@ mod tests {
 
     #[test]
     fn an_evaluation_by_the_same_ops_is_no_work_that_was_handed_over() {
-        let (mut picture, mut work) = ("host/python: x 0..1".to_owned(), "\nhost/pool: x 0..1".to_owned());
+        let (mut picture, mut work) =
+            ("host/python: x 0..1".to_owned(), "\nhost/pool: x 0..1".to_owned());
         let mut at = 2;
         for step in 0..60 {
             let mut call = |name: &str| {

@@ -184,7 +184,11 @@ pub extern "C" fn nvmlDeviceGetCurrentClocksThrottleReasons(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn nvmlDeviceGetPcieThroughput(device: Device, kind: c_int, to: *mut c_uint) -> c_int {
+pub extern "C" fn nvmlDeviceGetPcieThroughput(
+    device: Device,
+    kind: c_int,
+    to: *mut c_uint,
+) -> c_int {
     // The real one looks at the bus for as long.
     std::thread::sleep(std::time::Duration::from_millis(20));
     small(device, if kind == 1 { "pcie_in_kb" } else { "pcie_out_kb" }, to)

@@ -71,7 +71,10 @@ pub fn run_all(
 /// Runs a command once as `strobe run` does, without a profile, into a new folder.
 fn run_once(command: &[String], folder: &Path) -> anyhow::Result<PathBuf> {
     if folder.exists() {
-        bail!("this run folder is there already\n  hint: name another with --out\n  path: {}", folder.display());
+        bail!(
+            "this run folder is there already\n  hint: name another with --out\n  path: {}",
+            folder.display()
+        );
     }
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the run folder\n  path: {}", folder.display()))?;

@@ -9,8 +9,8 @@ use statistics::{Comparison, Doubt, Interval, Steadiness, Summary, Verdict};
 use trace::Dur;
 
 use super::{Columns, too_few};
-use session::report::words::{percent, thousands};
 use crate::output::{Grid, Output, column, shorten, wrap};
+use session::report::words::{percent, thousands};
 
 /// Everything there is to print.
 pub struct Shown<'a> {
@@ -142,7 +142,8 @@ fn grid(measured: &Measured, root: Option<&Path>, is_wide: bool) -> Grid {
     }
     let times = |of: &dyn Fn(&Summary) -> Option<i64>| -> Vec<String> {
         let known: Vec<Option<i64>> = summaries.iter().map(|it| it.and_then(of)).collect();
-        let mut cells = column(&known.iter().flatten().map(|it| Dur(*it)).collect::<Vec<_>>()).into_iter();
+        let mut cells =
+            column(&known.iter().flatten().map(|it| Dur(*it)).collect::<Vec<_>>()).into_iter();
         known.iter().map(|it| it.and_then(|_| cells.next()).unwrap_or_default()).collect()
     };
     let percentile = |permille: u16| {
@@ -214,7 +215,8 @@ fn warnings(measured: &Measured) -> Vec<String> {
             ));
         }
         if let Some(modes) = &it.run.modes {
-            let times = column(&modes.modes.iter().map(|it| Dur(it.typical_ps)).collect::<Vec<_>>());
+            let times =
+                column(&modes.modes.iter().map(|it| Dur(it.typical_ps)).collect::<Vec<_>>());
             let kinds = modes.modes.iter().zip(times);
             let kinds = kinds.map(|(mode, time)| format!("{} near {time}", percent(mode.share)));
             warn(format!(
@@ -235,7 +237,10 @@ fn warnings(measured: &Measured) -> Vec<String> {
         }
         if it.others > 0 {
             let pid = it.pid.map_or(String::new(), |it| format!(" of process {it}"));
-            warn(format!("Taken are the steps{pid}; {} other series of steps are there", it.others));
+            warn(format!(
+                "Taken are the steps{pid}; {} other series of steps are there",
+                it.others
+            ));
         }
         for note in &it.notes {
             warn(format!("Note: {} {}: {}", count(note.count), note.kind.name(), note.first));
@@ -254,7 +259,11 @@ fn verdict(shown: &Shown<'_>, compared: &Compared, width: usize) -> (String, Vec
     let other = shorten(&shown.other_name, width / 2 - 8);
     let sentence = match it.verdict {
         Verdict::Slower | Verdict::Faster => {
-            format!("{name} is {} than {other} by {}.", it.verdict.as_str(), percent(it.share.abs()))
+            format!(
+                "{name} is {} than {other} by {}.",
+                it.verdict.as_str(),
+                percent(it.share.abs())
+            )
         }
         Verdict::NoDifference => {
             format!("No difference between {name} and {other} beyond {}.", percent(shown.margin))

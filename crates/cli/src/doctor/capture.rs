@@ -16,7 +16,11 @@ pub fn checks(session: &Session, path: &Path) -> Vec<Check> {
 
     let events = trace.events.len();
     checks.push(match events {
-        0 => Check::bad("events", "none", "capture while the loop runs: strobe run -- python train.py"),
+        0 => Check::bad(
+            "events",
+            "none",
+            "capture while the loop runs: strobe run -- python train.py",
+        ),
         _ => Check::good("events", thousands(events)),
     });
     let steps = report.steps.as_ref();

@@ -121,9 +121,9 @@ fn cupti(root: &Path) -> Option<PathBuf> {
         let entries = fs::read_dir(root.join(folder)).into_iter().flatten();
         entries.filter_map(|it| Some(it.ok()?.path())).collect::<Vec<_>>()
     };
-    let cudas = below("usr/local").into_iter().filter(|it| {
-        it.file_name().is_some_and(|it| it.to_string_lossy().starts_with("cuda"))
-    });
+    let cudas = below("usr/local")
+        .into_iter()
+        .filter(|it| it.file_name().is_some_and(|it| it.to_string_lossy().starts_with("cuda")));
     folders.extend(cudas.flat_map(|it| [it.join("extras/CUPTI/lib64"), it.join("lib64")]));
     folders.extend(["usr/lib/x86_64-linux-gnu", "usr/lib64", "usr/lib"].map(|it| root.join(it)));
     if let Some(python) = find_python(None) {
@@ -132,7 +132,9 @@ fn cupti(root: &Path) -> Option<PathBuf> {
     }
     let holds = |folder: PathBuf| {
         let mut entries = fs::read_dir(folder).ok()?.filter_map(|it| Some(it.ok()?.path()));
-        entries.find(|it| it.file_name().is_some_and(|it| it.to_string_lossy().starts_with("libcupti.so")))
+        entries.find(|it| {
+            it.file_name().is_some_and(|it| it.to_string_lossy().starts_with("libcupti.so"))
+        })
     };
     folders.into_iter().find_map(holds)
 }
@@ -163,7 +165,8 @@ fn find_python(said: Option<&Path>) -> Option<PathBuf> {
         return Some(said.to_owned());
     }
     let path = std::env::var_os("PATH")?;
-    let on_path = |name: &str| std::env::split_paths(&path).map(|it| it.join(name)).find(|it| it.is_file());
+    let on_path =
+        |name: &str| std::env::split_paths(&path).map(|it| it.join(name)).find(|it| it.is_file());
     on_path("python").or_else(|| on_path("python3"))
 }
 
@@ -190,7 +193,11 @@ for name in ('tensorflow', 'tensorflow-cpu', 'keras', 'jax', 'jaxlib', 'torch'):
 
 fn frameworks(said: Option<&Path>) -> Vec<Check> {
     let Some(python) = find_python(said) else {
-        return vec![Check::bad("Python", "none on PATH", "strobe doctor --python /path/to/python")];
+        return vec![Check::bad(
+            "Python",
+            "none on PATH",
+            "strobe doctor --python /path/to/python",
+        )];
     };
     let Some(answer) = ask(&python, VERSIONS) else {
         let mend = "strobe doctor --python /path/to/python";
@@ -221,7 +228,9 @@ fn judge(versions: &[(&str, &str)], python: &str) -> Vec<Check> {
     }
     if let Some(version) = of("keras") {
         let seen = match at_least(version, 3, 0) {
-            true => format!("{version}; its own profiles have no step marks, steps are found by calls"),
+            true => {
+                format!("{version}; its own profiles have no step marks, steps are found by calls")
+            }
             false => version.to_owned(),
         };
         checks.push(Check::good("Keras", seen));
@@ -229,7 +238,9 @@ fn judge(versions: &[(&str, &str)], python: &str) -> Vec<Check> {
     if let Some(version) = of("jax") {
         let lib = of("jaxlib").unwrap_or("none");
         checks.push(match (at_least(version, 0, 4), lib) {
-            (_, "none") => Check::bad("JAX", format!("{version} without jaxlib"), "pip install -U jax"),
+            (_, "none") => {
+                Check::bad("JAX", format!("{version} without jaxlib"), "pip install -U jax")
+            }
             (true, lib) => Check::good("JAX", format!("{version}, jaxlib {lib}")),
             (false, _) => Check::weak(
                 "JAX",

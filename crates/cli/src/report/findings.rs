@@ -38,9 +38,11 @@ pub fn text(report: &Report, out: &Output) -> String {
         let gains = || finding.fix.iter().filter_map(|it| it.gain);
         let several = gains().any(|it| Some(it) != gains().next());
         for fix in &finding.fix {
-            let gain = fix.gain.filter(|_| several).map(|it| format!(" [{:.1}–{:.1}×]", it.low, it.high));
+            let gain =
+                fix.gain.filter(|_| several).map(|it| format!(" [{:.1}–{:.1}×]", it.low, it.high));
             let place = fix.site.as_ref().map(|it| format!(" ({})", it.place()));
-            let line = format!("{}{}{}", fix.text, place.unwrap_or_default(), gain.unwrap_or_default());
+            let line =
+                format!("{}{}{}", fix.text, place.unwrap_or_default(), gain.unwrap_or_default());
             match &fix.edit {
                 // Code is never wrapped: it is there to be copied.
                 Some(edit) => {
@@ -54,7 +56,10 @@ pub fn text(report: &Report, out: &Output) -> String {
         }
         let best = finding.best_fix();
         if let Some(then) = best.and_then(|it| it.then.as_ref()) {
-            let after = best.and_then(|it| it.gain).zip(step).map(|(gain, step)| gain.step_after(step).likely);
+            let after = best
+                .and_then(|it| it.gain)
+                .zip(step)
+                .map(|(gain, step)| gain.step_after(step).likely);
             let about = after.map(|it| format!(", at about {it} per step")).unwrap_or_default();
             let line = format!("Then the bottleneck is {}{about}.", then.in_words());
             text += &out.faint(&wrap(&line, out.width, "    "));
@@ -84,10 +89,16 @@ fn plan(report: &Report, out: &Output) -> String {
         .iter()
         .map(|it| {
             let cause = &report.diagnosis.causes[it.cause];
-            format!("{} ({}): {}", cause.finding.fix[it.fix].change.name(), cause.rule, it.after.likely)
+            format!(
+                "{} ({}): {}",
+                cause.finding.fix[it.fix].change.name(),
+                cause.rule,
+                it.after.likely
+            )
         })
         .collect();
-    let floor = plan.floor.map(|it| format!(". None of these edits gets below {it}")).unwrap_or_default();
+    let floor =
+        plan.floor.map(|it| format!(". None of these edits gets below {it}")).unwrap_or_default();
     let line = format!("Plan, with the step time after each edit: {}{floor}.", steps.join(" → "));
     format!("\n{}", wrap(&line, out.width, " "))
 }
@@ -145,7 +156,8 @@ pub fn markdown(report: &Report) -> String {
             let _ = writeln!(text, "\n- {}", evidence.text);
         }
         for fix in &finding.fix {
-            let gain = step.zip(fix.gain).map(|(step, gain)| format!(" ({})", gain_in_words(step, &gain)));
+            let gain =
+                step.zip(fix.gain).map(|(step, gain)| format!(" ({})", gain_in_words(step, &gain)));
             let line = format!("{}{}", fix.text, gain.unwrap_or_default());
             match &fix.edit {
                 Some(edit) => {

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::breakdown::Breakdown;
 use super::screen::{self, View};
 use super::words::{UNKNOWN, bytes, short, time_and_unit};
-use crate::output::{Output};
-use session::report::words::{percent, thousands};
+use crate::output::Output;
 use session::report::json::ms;
+use session::report::words::{percent, thousands};
 
 /// One line: when, how many steps, how fast, what the machine does, and how far it is.
 pub fn line(snapshot: &Snapshot) -> String {
@@ -118,9 +118,7 @@ pub fn as_json(snapshot: &Snapshot, breakdown: &Breakdown) -> Value {
 /// Null until a profile is read.
 fn breakdown_json(breakdown: &Breakdown) -> Value {
     let Breakdown::Read(parts) = breakdown else { return Value::Null };
-    let share = |it: &session::report::Share| {
-        json!({"category": it.category, "ms_per_step": ms(it.per_step), "share": it.share})
-    };
+    let share = |it: &session::report::Share| json!({"category": it.category, "ms_per_step": ms(it.per_step), "share": it.share});
     json!(parts.shares.iter().map(share).collect::<Vec<_>>())
 }
 

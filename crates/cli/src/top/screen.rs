@@ -12,8 +12,8 @@ use super::breakdown::{Breakdown, Parts};
 use super::layout::{BESIDE, Piece, Row, What, fact, place};
 use super::words::{UNKNOWN, bytes, elapsed, framework, short, time, time_and_unit};
 use crate::output::{Colour, colour_of, shorten};
-use session::report::words::{percent, thousands};
 use crate::report::FILLS;
+use session::report::words::{percent, thousands};
 
 /// Columns and rows below which a page says nothing.
 pub const SMALLEST: (u16, u16) = (60, 12);
@@ -90,8 +90,7 @@ pub fn render(buffer: &mut Buffer, view: &View<'_>) {
         return;
     }
     let body = Rect { height: area.height - 1, ..area };
-    let pieces =
-        if view.help { help(view) } else { pieces(view, body.width, body.height) };
+    let pieces = if view.help { help(view) } else { pieces(view, body.width, body.height) };
     place(buffer, body, pieces);
     footer(buffer, Rect { y: area.bottom() - 1, height: 1, ..area }, view);
 }
@@ -382,12 +381,7 @@ fn series(
 const GPU_RANK: u8 = 6;
 
 /// In detail where all else has its place too.
-fn gpus(
-    view: &View<'_>,
-    hardware: &Hardware,
-    without_loss: usize,
-    at_most: usize,
-) -> Vec<Piece> {
+fn gpus(view: &View<'_>, hardware: &Hardware, without_loss: usize, at_most: usize) -> Vec<Piece> {
     let gpus = &hardware.gpus;
     if gpus.is_empty() {
         let why = hardware.missing.iter().find(|it| it.0.contains("GPU"));

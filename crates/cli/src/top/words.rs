@@ -1,6 +1,6 @@
 //! Numbers as a person reads them at a glance.
 
-use session::report::words::{thousands};
+use session::report::words::thousands;
 
 /// In place of what is not known.
 pub const UNKNOWN: &str = "–";
@@ -40,8 +40,7 @@ pub fn elapsed(ns: i64) -> String {
 pub fn time(ns: i64) -> (String, &'static str) {
     const UNITS: [(&str, f64); 3] = [("s", 1e9), ("ms", 1e6), ("µs", 1e3)];
     let ns = ns as f64;
-    let (unit, scale) =
-        UNITS.into_iter().find(|it| ns >= it.1 * 0.9995).unwrap_or(("ns", 1.0));
+    let (unit, scale) = UNITS.into_iter().find(|it| ns >= it.1 * 0.9995).unwrap_or(("ns", 1.0));
     (short(ns / scale), unit)
 }
 
@@ -49,7 +48,6 @@ pub fn time_and_unit(ns: i64) -> String {
     let (number, unit) = time(ns);
     format!("{number} {unit}")
 }
-
 
 /// As its makers write it.
 pub fn framework(name: &str) -> &str {

@@ -195,7 +195,8 @@ fn large_records_are_passed_over() {
     picture.resize(picture.len() + len as usize, 0xAB);
     let nest = |number: u8, body: &[u8]| {
         let len = body.len() as u32;
-        let groups = [len & 0x7F | 0x80, len >> 7 & 0x7F | 0x80, len >> 14 & 0x7F | 0x80, len >> 21];
+        let groups =
+            [len & 0x7F | 0x80, len >> 7 & 0x7F | 0x80, len >> 14 & 0x7F | 0x80, len >> 21];
         [&[number << 3 | 2], groups.map(|it| it as u8).as_slice(), body].concat()
     };
     let event_of = [[0x09; 9].as_slice(), &nest(5, &nest(1, &picture))].concat();
@@ -226,8 +227,7 @@ fn every_file_of_testdata_is_known_to_exactly_one_source() {
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
         let head = &bytes[..bytes.len().min(4096)];
-        let names: Vec<&str> =
-            ALL.iter().filter(|it| it.sniff(head)).map(|it| it.name()).collect();
+        let names: Vec<&str> = ALL.iter().filter(|it| it.sniff(head)).map(|it| it.name()).collect();
         let is_log = file.to_string_lossy().contains("tfevents");
         assert_eq!(names, [if is_log { "tfevents" } else { "xplane" }], "{}", file.display());
     }

@@ -163,7 +163,9 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         };
         let place = at + tag_len;
         let body = place + len_len;
-        let Some(end) = body.checked_add(len as usize).filter(|&it| it <= bytes.len()) else { break };
+        let Some(end) = body.checked_add(len as usize).filter(|&it| it <= bytes.len()) else {
+            break;
+        };
         at = end;
         let row = next_row;
         next_row += 1;

@@ -247,7 +247,8 @@ impl PlaneMeta {
         // A compiled op has its whole text as name, and its name for display; elsewhere the text
         // for display is the shorter, poorer one.
         let whole_text = name.first() == Some(&b'%') || name.windows(3).any(|it| it == b" = ");
-        let shown = if (whole_text || name.is_empty()) && !display.is_empty() { display } else { name };
+        let shown =
+            if (whole_text || name.is_empty()) && !display.is_empty() { display } else { name };
         let cut = &shown[..shown.len().min(LONGEST_TEXT)];
         if cut.len() < shown.len() || std::str::from_utf8(shown).is_err() {
             out.note(NoteKind::BadText, || format!("event name {:?}", super::short(cut)));
@@ -323,10 +324,12 @@ impl PlaneMeta {
     /// An event's metadata and the stats it carries itself.
     fn stats<'a>(&self, bytes: &'a [u8], at: usize) -> (Option<usize>, Vec<Stat<'a>>) {
         let (mut id, mut own) = (0, Vec::new());
-        each_field(message_at(bytes, at).unwrap_or_default(), |number, value| match (number, value) {
-            (1, Value::Varint(it)) => id = it,
-            (4, Value::Bytes(stat)) => own.extend(Stat::read(stat)),
-            _ => (),
+        each_field(message_at(bytes, at).unwrap_or_default(), |number, value| {
+            match (number, value) {
+                (1, Value::Varint(it)) => id = it,
+                (4, Value::Bytes(stat)) => own.extend(Stat::read(stat)),
+                _ => (),
+            }
         });
         (self.event_ids.get(id), own)
     }
@@ -585,7 +588,8 @@ mod tests {
         assert_eq!(nvidia.occupancy_ppm, Some(625_000));
         let old = kernel_shape("regs:38 shm:49152 grid:160,1,1 block:1024,1,1");
         assert_eq!((old.registers, old.static_shared_bytes), (Some(38), Some(49152)));
-        let amd = kernel_shape(" grid:8,32,1 block:256,1,1 private_mem:0 group_mem:12800 occ_pct:0");
+        let amd =
+            kernel_shape(" grid:8,32,1 block:256,1,1 private_mem:0 group_mem:12800 occ_pct:0");
         assert_eq!((amd.registers, amd.static_shared_bytes), (None, Some(12800)));
         assert_eq!(amd.occupancy_ppm, None, "0 means not known");
 

@@ -183,7 +183,8 @@ fn every_size_is_drawn_and_too_small_ones_say_so() {
     let parts = parts();
     for n_gpus in [0, 1, 8, 64] {
         let snapshot = snapshot(n_gpus);
-        for (width, height) in [(1, 1), (20, 5), (59, 30), (60, 12), (61, 13), (80, 24), (300, 100)] {
+        for (width, height) in [(1, 1), (20, 5), (59, 30), (60, 12), (61, 13), (80, 24), (300, 100)]
+        {
             for help in [false, true] {
                 let view = View { help, ..View::plain(&snapshot, &parts) };
                 let lines = screen((width, height), &view);
