@@ -52,6 +52,8 @@ class Fix:
     #: File and line to edit, where they are known.
     file: str | None = None
     line: int | None = None
+    #: The edit as a diff of that file for ``git apply``, where it is certain.
+    diff: str | None = None
 
 
 @dataclass(frozen=True)

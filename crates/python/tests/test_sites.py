@@ -243,6 +243,75 @@ def test_an_older_python_knows_the_line(noted: Noted, monkeypatch: pytest.Monkey
     assert all("call" not in it[8] for it in others)
 
 
+def loops(noted: Noted) -> list[tuple[Any, ...]]:
+    """Name, lines, head, and what is known of each loop."""
+    records = [it for it in noted.records() if it[2] == "loop"]
+    return [(it[3], it[5], it[6], it[7].strip(), it[8]["args"], it[8].get("defined")) for it in records]
+
+
+def take_step(noted: Noted) -> Callable[..., None]:
+    return lambda *_: noted.sites.step(sys._getframe(1))
+
+
+def test_the_loop_around_a_step_is_noted_with_the_function_it_calls(noted: Noted):
+    noted.run(
+        """
+        def train_step(x):
+            for weight in (1, 2):
+                weight += x
+            take(x)
+
+        def epoch(n):
+            for step in range(2):
+                train_step(step)
+                print(end="")
+
+        for n in range(2):
+            epoch(n)
+        """,
+        take=take_step(noted),
+    )
+    (loop,) = loops(noted)
+    file = str(noted.folder / "train.py")
+    args = {"function": "epoch", "step_line": 9}
+    assert loop == ("train_step", 8, 10, "for step in range(2):", args, [file, 2])
+
+
+def test_a_step_in_the_loop_itself_has_no_function(noted: Noted):
+    noted.run("while True:\n    take(1)\n    break\n", take=take_step(noted))
+    assert loops(noted) == [(None, 1, 3, "while True:", {"function": "<module>", "step_line": 2}, None)]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "take(1)\n",
+        "for _ in range(2):\n    all = [take(it) for it in (1, 2)]\n",
+        "for _ in ():\n    pass\nelse:\n    take(1)\n",
+        "def f():\n    take(1)\nfor _ in range(2):\n    pass\nf()\n",
+    ],
+)
+def test_where_no_loop_is_certain_none_is_noted(noted: Noted, program: str):
+    noted.run(program, take=take_step(noted))
+    assert loops(noted) == []
+
+
+def test_a_generator_is_not_the_loop(noted: Noted):
+    noted.run(
+        """
+        def batches():
+            for x in (1, 2):
+                take(x)
+                yield x
+
+        for step, x in enumerate(batches()):
+            x + 1
+        """,
+        take=take_step(noted),
+    )
+    assert [it[:2] for it in loops(noted)] == [(None, 7)]
+
+
 def test_a_forked_child_notes_nothing(noted: Noted):
     noted.sites.forget()
     Dataset.range(1)

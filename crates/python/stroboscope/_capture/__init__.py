@@ -81,6 +81,8 @@ class Engine:
         self.key: Optional[Key] = None
         self.thread = 0
         self.loop_since_ns = 0
+        # Who calls its steps was not noted yet.
+        self.loop_is_new = False
         # Steps of the chosen kind.
         self.steps = self.log.steps
         # Batches seen, and how many examples one had, until a step begins that it is for.
@@ -120,6 +122,9 @@ class Engine:
             if called.key != self.key or thread != self.thread:
                 return self._other(now, called, thread)
             self.steps.append(now)
+            if self.loop_is_new:
+                self.loop_is_new = False
+                self.sites.step(sys._getframe(1))
             if self.examples is not None:
                 self.log.write("examples", self.examples)
                 self.examples = None
@@ -219,6 +224,7 @@ class Engine:
             return
         it = self.candidates[chosen]
         self.key, self.thread = chosen
+        self.loop_is_new = True
         self.began.clear()
         starts = list(it.starts)
         self.log.write("step-key", starts[0], it.kind, it.name, threading.get_native_id())

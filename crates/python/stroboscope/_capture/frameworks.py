@@ -405,6 +405,7 @@ class Jax:
             {
                 "jax.jit": lambda: self._watch_jit(watcher),
                 "what is compiled ahead": lambda: self._watch_compiled_ahead(watcher),
+                "gradients": lambda: self._watch_gradients(watcher),
                 "its profiler": lambda: self._watch_profiler(watcher),
                 "where functions are made": lambda: sites.watch_jax(self._module),
             }
@@ -436,6 +437,31 @@ class Jax:
 
         compiled = stages.Compiled
         compiled.__call__ = _around(compiled.__call__, watcher, _Known(identify))
+
+    def _watch_gradients(self, watcher: Watcher) -> None:
+        """What computes gradients op by op: inside of a compiled function nobody is told."""
+        called = Called((self.name, "gradient", "grad"), "gradient")
+
+        def told(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def make(*args: Any, **kwargs: Any) -> Any:
+                made = original(*args, **kwargs)
+
+                def run(_: Called, *args: Any, **kwargs: Any) -> Any:
+                    return made(*args, **kwargs)
+
+                tells = _around(run, watcher, _Given())
+
+                @functools.wraps(made)
+                def gradient(*args: Any, **kwargs: Any) -> Any:
+                    return tells(called, *args, **kwargs)
+
+                return gradient
+
+            return make
+
+        for name in ("grad", "value_and_grad"):
+            setattr(self._module, name, told(getattr(self._module, name)))
 
     def _is_its_own(self, function: Any) -> bool:
         """Many of JAX's own functions are compiled too, some on first use."""

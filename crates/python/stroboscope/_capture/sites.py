@@ -25,12 +25,14 @@ from types import CodeType, FrameType
 from typing import Any, Callable, Iterable, NamedTuple, Optional
 
 from .log import Log
-from .source import Position, Source
+from .source import Loop, Position, Source
 
 # A program that makes more has places in a loop, or is written by another program.
 MOST_SITES = 500
 # Deeper than any program's own code below a framework's call.
 DEEPEST = 128
+# So many functions of the user's are between a program's beginning and its step, at most.
+MOST_CALLERS = 32
 # Of a dataset that nobody noted: so many that it was made of are looked at.
 DEEPEST_DATASET = 64
 
@@ -79,6 +81,15 @@ class Site:
         self.at_ns = time_ns()
 
 
+class Caller(NamedTuple):
+    """A function of the user's on the way to a step, and where it was."""
+
+    place: Place
+    function: str
+    first_line: int
+    is_generator: bool
+
+
 class Inside(NamedTuple):
     """A noted call that has not ended."""
 
@@ -94,6 +105,7 @@ class Sites:
         self._log = log
         self._numbers: dict[Any, int] = {}
         self._new: list[Site] = []
+        self._steps: list[tuple[Caller, ...]] = []
         self._made: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._functions: dict[tuple[str, int, str], int] = {}
         self._thread = threading.local()
@@ -133,11 +145,39 @@ class Sites:
         except Exception as error:
             self._fail("what was made", error)
 
+    def step(self, frame: Optional[FrameType]) -> None:
+        """A step begins below this frame, the first of its loop: who called it is kept for later."""
+        if self.is_over:
+            return
+        try:
+            callers: list[Caller] = []
+            for _ in range(DEEPEST):
+                if frame is None or len(callers) >= MOST_CALLERS:
+                    break
+                code = frame.f_code
+                if is_own(code.co_filename) and _GENERATED not in code.co_filename:
+                    place = Place(code.co_filename, frame.f_lineno, code, frame.f_lasti)
+                    is_generator = bool(code.co_flags & inspect.CO_GENERATOR)
+                    callers.append(Caller(place, code.co_name, code.co_firstlineno, is_generator))
+                frame = frame.f_back
+            if callers:
+                self._steps.append(tuple(callers))
+        except Exception as error:
+            self._fail("the loop", error)
+
     def write_out(self) -> None:
         """Writes what is new, with its text."""
         with self._lock:
             new, self._new = self._new, []
+            called, self._steps = self._steps, []
+        for callers in called:
+            try:
+                self._write_loop(callers)
+            except Exception as error:
+                self._fail("the loop", error)
+                return
         if not new:
+            self._sources.clear()
             return
         for site in new:
             try:
@@ -152,6 +192,7 @@ class Sites:
         """In a forked child: these are the parent's."""
         self.is_over = True
         self._new = []
+        self._steps = []
         self._lock = threading.RLock()
 
     def _inside(self) -> list[Inside]:
@@ -270,6 +311,38 @@ class Sites:
         end_line = position.end_line or position.line
         file = file if file.startswith("<") else os.path.abspath(file)
         return "site", site.number, site.kind, site.name, file, position.line, end_line, text, more
+
+    def _write_loop(self, callers: tuple[Caller, ...]) -> None:
+        """The innermost loop around a step, and the function that it calls for one."""
+        called: Optional[Caller] = None
+        found: Optional[Loop] = None
+        for it in callers:
+            if it.function.startswith("<") and it.function not in ("<module>", "<lambda>"):
+                # The loop is an expression: nothing can be put into it.
+                return
+            source = None if it.is_generator else self._source(it.place.file)
+            if source is not None:
+                found = source.loop_around(it.place.position(), it.function, it.first_line)
+            if found is not None:
+                break
+            called = None if it.is_generator else it
+        if found is None:
+            return
+        with self._lock:
+            step = (called.place.file, called.first_line) if called is not None else None
+            key = "loop", it.place.file, found.line, step
+            if key in self._numbers or len(self._numbers) >= MOST_SITES:
+                return
+            number = self._numbers[key] = len(self._numbers)
+        args = {"function": it.function, "step_line": it.place.line}
+        more: dict[str, Any] = {"text_line": found.line, "time": time_ns(), "args": args}
+        name = None
+        if called is not None and not called.function.startswith("<"):
+            name = called.function
+            more["defined"] = os.path.abspath(called.place.file), called.first_line
+        file = it.place.file
+        file = file if file.startswith("<") else os.path.abspath(file)
+        self._log.write("site", number, "loop", name, file, found.line, found.end_line, found.text, more)
 
     def _source(self, file: str) -> Optional[Source]:
         if file not in self._sources:

@@ -35,6 +35,14 @@ class Position(NamedTuple):
     end_col: Optional[int]
 
 
+class Loop(NamedTuple):
+    """A `for` or `while`: its first line, the last one of its body, and the text of its head."""
+
+    line: int
+    end_line: int
+    text: str
+
+
 class Source:
     """A file of the program, taken apart."""
 
@@ -82,6 +90,52 @@ class Source:
         if _SECRET.search(text):
             return "", position.line, position, None
         return text[:LONGEST_TEXT], first, position, call
+
+    def loop_around(self, position: Position, function: str, first_line: int) -> Optional[Loop]:
+        """The innermost loop of a function in which this is done again and again."""
+        line = position.line
+        at = bisect_right(self._firsts, line)
+        if at == 0:
+            return None
+        loop: Optional[ast.stmt] = None
+        # Of the module itself everything counts up to a function, of a function what is below it.
+        is_inside = function == "<module>"
+        nodes: list[ast.AST] = [self._statements[at - 1]]
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, ast.stmt):
+                first, last = _whole(node)
+                if not first <= line <= last:
+                    continue
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    is_inside = node.name == function and first == first_line
+                    loop = None
+                elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and is_inside:
+                    if not any(_whole(it)[0] <= line <= _whole(it)[1] for it in node.orelse):
+                        loop = node
+            elif isinstance(node, _COMPREHENSIONS) and _holds(node, position):
+                return None
+            nodes.extend(ast.iter_child_nodes(node))
+        if loop is None or not is_inside:
+            return None
+        first, last = _extent(loop, loop.lineno)
+        text = "\n".join(self._lines[first - 1 : last])
+        if _SECRET.search(text) or len(text) > LONGEST_TEXT:
+            text = ""
+        body: list[ast.stmt] = getattr(loop, "body", [])
+        return Loop(first, _whole(body[-1])[1], text)
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _holds(node: ast.expr, position: Position) -> bool:
+    """Whether a comprehension is around a call, by where the call ends."""
+    end = position.end_line or position.line, position.end_col or 0
+    if position.end_col is None:
+        return node.lineno <= position.line <= (node.end_lineno or 0)
+    begin = node.lineno, node.col_offset
+    return begin < end <= (node.end_lineno or 0, node.end_col_offset or 0)
 
 
 _COMPOUND = tuple(
