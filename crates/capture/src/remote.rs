@@ -145,7 +145,7 @@ pub enum RemoteError {
     )]
     Silent,
     #[error(
-        "this is no profiler server: {why}\n  hint: start one in the job, on a port of its own: \
+        "not a profiler server: {why}\n  hint: start one in the job, on its own port: \
          {SERVERS}"
     )]
     NoProfiler { why: String },

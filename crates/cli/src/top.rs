@@ -95,7 +95,7 @@ fn newest(going_on: Vec<PathBuf>, kept: &[PathBuf]) -> anyhow::Result<PathBuf> {
     going_on.into_iter().next().ok_or_else(|| {
         let newest = kept.first().map(|it| format!("\n  newest: strobe top {}", it.display()));
         anyhow!(
-            "no run goes on\n  hint: start one with `strobe run -- python train.py`; one that has \
+            "no run is active\n  hint: start one with `strobe run -- python train.py`; one that has \
              ended is shown by its folder{}",
             newest.unwrap_or_default()
         )

@@ -89,7 +89,7 @@ fn errors_say_what_is_wrong_and_exit_with_2() {
     check(&["report", env!("CARGO_MANIFEST_DIR")], "no profile in this folder");
     check(
         &["report", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")],
-        "no known profile format",
+        "not a profile that strobe can read",
     );
     check(&["table", here, "nonsense"], "no table is called");
     check(&["explain", "nonsense"], "nothing is called");

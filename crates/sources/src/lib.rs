@@ -58,7 +58,7 @@ pub struct Input<'a> {
 pub enum SourceError {
     #[error("the file is empty\n  hint: was the job killed before the profiler stopped?")]
     Empty,
-    #[error("no known profile format begins like this\n  hint: readable are: {known}")]
+    #[error("not a profile that strobe can read\n  hint: readable are: {known}")]
     UnknownFormat { known: String },
     #[error("{what}\n  reader: {reader}")]
     Broken { reader: &'static str, what: String },

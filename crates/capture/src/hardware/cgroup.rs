@@ -31,7 +31,7 @@ pub fn open(machine: &Machine, root_pid: u32, opened: &mut Opened) {
         Some(own) => host::pressure(&own.at, ".pressure", "pressure/own", opened),
         None => opened.missing.push(Missing::new(
             "pressure/own",
-            "the process is in no control group of its own (version 2)",
+            "the process is not in a control group (version 2)",
         )),
     }
 }

@@ -460,7 +460,7 @@ fn footer(buffer: &mut Buffer, area: Rect, view: &View<'_>) {
     let keys = if view.help { " q quit   ? back" } else { " q quit   p pause   ? help" };
     buffer.set_stringn(area.x, area.y, keys, usize::from(area.width), view.faint());
     let (text, style) = match view.is_paused {
-        true => ("paused: p goes on ", view.strong()),
+        true => ("paused: p resumes ", view.strong()),
         false => ("a mark is a second ", view.faint()),
     };
     let width = u16::try_from(text.chars().count()).unwrap_or(0);
@@ -468,7 +468,7 @@ fn footer(buffer: &mut Buffer, area: Rect, view: &View<'_>) {
 }
 
 const HELP: [(&str, &str); 11] = [
-    ("q, Esc", "quit; the run goes on"),
+    ("q, Esc", "quit; the run continues"),
     ("p", "pause what is shown"),
     ("?", "this page"),
     ("steps/s", "over the last ten seconds, and since such steps began"),

@@ -8,12 +8,20 @@ fn other_files_are_refused_with_a_reason() {
     let png = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice(), &[7; 500]].concat();
     let cases: [(&str, Vec<u8>, &str); 9] = [
         ("empty", Vec::new(), "the file is empty"),
-        ("text", b"loss 0.31 after 100 steps\n".repeat(50), "no known profile format"),
-        ("json", br#"{"traceEvents": [{"ph": "X", "ts": 1}]}"#.to_vec(), "no known profile format"),
-        ("png", png, "no known profile format"),
-        ("zeros", vec![0; 5000], "no known profile format"),
-        ("ones", vec![0xFF; 5000], "no known profile format"),
-        ("gzip of text", gzip(&b"nothing to see here\n".repeat(50)), "no known profile format"),
+        ("text", b"loss 0.31 after 100 steps\n".repeat(50), "not a profile that strobe can read"),
+        (
+            "json",
+            br#"{"traceEvents": [{"ph": "X", "ts": 1}]}"#.to_vec(),
+            "not a profile that strobe can read",
+        ),
+        ("png", png, "not a profile that strobe can read"),
+        ("zeros", vec![0; 5000], "not a profile that strobe can read"),
+        ("ones", vec![0xFF; 5000], "not a profile that strobe can read"),
+        (
+            "gzip of text",
+            gzip(&b"nothing to see here\n".repeat(50)),
+            "not a profile that strobe can read",
+        ),
         ("gzip of nothing", gzip(b""), "the file is empty"),
         ("gzip of 2 bytes", vec![0x1F, 0x8B], "unexpected end of file"),
     ];

@@ -237,7 +237,7 @@ fn colours_are_those_of_the_categories_and_none_without() {
 fn pausing_and_help_are_seen() {
     let (snapshot, parts) = (snapshot(0), parts());
     let view = View { is_paused: true, ..View::plain(&snapshot, &parts) };
-    assert!(screen((80, 24), &view)[23].ends_with("paused: p goes on"));
+    assert!(screen((80, 24), &view)[23].ends_with("paused: p resumes"));
     let view = View { help: true, ..View::plain(&snapshot, &parts) };
     let lines = screen((80, 24), &view);
     line(&lines, " q, Esc");
