@@ -9,8 +9,11 @@
 //! can be explained by two different lines is not explained at all.
 
 mod pipeline;
+mod step_loop;
 
 use trace::{Process, Site as Noted};
+
+pub use step_loop::{Doing, LoopLine, loop_lines};
 
 use crate::input_stage::pipeline::Stage;
 use crate::{Analysis, Tables};
@@ -23,15 +26,16 @@ table! {
         site: i64,
         /// What the line makes: `dataset.map`, `dataset.iter` (a loop over a dataset), `tf.function`,
         /// `jax.jit`, `jax.pmap`, `optimizer`, `keras.compile`, `keras.fit`, `keras.callback`,
-        /// `keras.PyDataset`, `torch.DataLoader`.
+        /// `keras.PyDataset`, `torch.DataLoader`, `loop` (around the steps).
         kind: String,
-        /// The function that is passed or decorated, or the class.
+        /// The function that is passed or decorated, or the class; of a loop, the function that it
+        /// calls for a step.
         name: Option<String>,
         /// The file.
         file: String,
         /// The line of the call.
         line: i64,
-        /// The last line of the call.
+        /// The last line of the call; of a loop, of its body.
         end_line: i64,
         /// Bytes of that line up to the end of the call, where Python says so (from 3.11 on).
         end_col: Option<i64>,

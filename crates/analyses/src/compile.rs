@@ -187,7 +187,12 @@ fn works_of(trace: &Trace, host: TrackId, driver: Option<TrackId>) -> Vec<Work> 
         let around = if covered(root.span, &driven) * 2 >= size {
             // Sorted by start; a root's works are few.
             let after = windows.partition_point(|it| it.0.0 <= root.span.0);
-            windows[..after].iter().rev().take(64).find(|it| it.0.1 > root.span.0).map(|it| it.1)
+            windows[..after]
+                .iter()
+                .rev()
+                .take(MOST_AROUND)
+                .find(|it| it.0.1 > root.span.0)
+                .map(|it| it.1)
         } else if (until - root.span.0).saturating_mul(2) >= size {
             last
         } else {
@@ -225,7 +230,12 @@ struct Reader<'a> {
     decodes_left: usize,
 }
 
+/// As many works that began before another are asked whether they contain it.
+/// Source: choice, a bound on the work.
+const MOST_AROUND: usize = 64;
+
 /// Beyond so many the names that are still missing stay so.
+/// Source: choice, a bound on the work.
 const MOST_DECODED: usize = 5000;
 
 /// What a stretch of a thread's time belongs to.
@@ -527,12 +537,12 @@ fn tracing_counts(trace: &Trace, works: &[Work], sum: &Sum, kind: Kind) -> Vec<i
     sum.works.iter().take(MOST_DECODED).filter_map(count).collect()
 }
 
-/// A function that is traced again counts up; one that is made anew begins at one.
+/// A function that is traced again counts up; one that is made anew begins from the start.
 fn changed_tracing(counts: &[i64]) -> Option<String> {
     let (&first, &last) = (counts.first()?, counts.last()?);
     if counts.len() < 2 {
         None
-    } else if counts.iter().all(|&it| it == 1) {
+    } else if counts.iter().all(|&it| it == first) {
         Some(MADE_ANEW.to_owned())
     } else {
         let again = last - first;
@@ -542,7 +552,7 @@ fn changed_tracing(counts: &[i64]) -> Option<String> {
 }
 
 /// What [`Compile::changed`] says of a function object that is new each time.
-pub const MADE_ANEW: &str = "A new function is created each time, and traced for the first time";
+pub const MADE_ANEW: &str = "A new function is created each time, and has to be traced";
 
 /// Calls of the functions that were traced or compiled, by their name.
 fn calls_by_function(trace: &Trace, host: TrackId, works: &[Work]) -> HashMap<String, i64> {

@@ -33,6 +33,7 @@ table! {
 }
 
 /// As many ops and kernels are named.
+/// Source: choice, one screen.
 const MOST_NAMES: usize = 30;
 
 impl Analysis for CriticalPath {

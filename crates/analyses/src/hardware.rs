@@ -113,6 +113,7 @@ pub fn samples<'t>(trace: &'t Trace, host: &str, counter: &str) -> &'t [Counter]
 }
 
 /// A value that is older than this is not known any more: the slowest rhythm is one a second.
+/// Source: choice, five times that rhythm.
 const LONGEST_HELD_PS: i64 = 5_000_000_000_000;
 
 /// The samples of a span, and how many lie in it; where none does, the one that covers it.

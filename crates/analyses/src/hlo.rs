@@ -42,10 +42,16 @@ pub(crate) fn name_and_id(program: &str) -> (&str, Option<i64>) {
 }
 
 /// Instructions of a fusion that are written out.
+/// Source: choice, two screens.
 const MOST_CALLED: usize = 60;
+/// Fields of an instruction that are written out as they are.
+/// Source: document, `HloInstructionProto` in XLA's `hlo.proto`.
+const WRITTEN_OUT: [(u32, &str); 2] = [(11, "kind"), (28, "custom_call_target")];
 /// Operands and parts of a tuple that are written out.
+/// Source: choice, some lines of text.
 const MOST_PARTS: usize = 16;
 /// A broken proto may have tuples in tuples without end.
+/// Source: choice, a bound against broken files.
 const DEEPEST: usize = 4;
 
 fn find(proto: &[u8], op: &str) -> Option<Instruction> {
@@ -111,7 +117,7 @@ fn line(instruction: &[u8], names: &HashMap<u64, &[u8]>) -> String {
         let _ = write!(out, "{comma}%{name}");
     }
     out.push(')');
-    for (field, word) in [(11, "kind"), (28, "custom_call_target")] {
+    for (field, word) in WRITTEN_OUT {
         let said = text(instruction, field);
         if !said.is_empty() {
             let _ = write!(out, ", {word}={}", lossy(said));
@@ -127,6 +133,8 @@ fn line(instruction: &[u8], names: &HashMap<u64, &[u8]>) -> String {
 
 /// `f32[8,16]{1,0}`, or `(f32[8], s32[])`.
 fn shape(shape: &[u8], depth: usize, out: &mut String) {
+    /// The element type of a tuple.
+    /// Source: document, `PrimitiveType` in XLA's `xla_data.proto`.
     const TUPLE: u64 = 13;
     let element = number(shape, 2);
     if element == TUPLE {
@@ -218,6 +226,7 @@ fn source(module: &[u8], instruction: &[u8]) -> Option<String> {
 }
 
 /// The name of a compiled op can be its whole text.
+/// Source: choice, a bound on memory.
 const LONGEST_NAME: usize = 256;
 
 pub(crate) fn lossy(text: &[u8]) -> String {
@@ -271,10 +280,20 @@ impl<'a> Field<'a> {
     }
 }
 
+/// The longest number of variable length has ten bytes.
+/// Source: document, the encoding of Protocol Buffers.
+const VARINT_BITS: u32 = 70;
+/// Bits in each of its bytes.
+/// Source: document, the encoding of Protocol Buffers.
+const VARINT_BYTE_BITS: usize = 7;
+/// Bytes of numbers of fixed length.
+/// Source: document, the encoding of Protocol Buffers.
+const FIXED_BYTES: [u64; 2] = [8, 4];
+
 impl<'a> Fields<'a> {
     fn varint(&mut self) -> Option<u64> {
         let mut value = 0;
-        for shift in (0..70).step_by(7) {
+        for shift in (0..VARINT_BITS).step_by(VARINT_BYTE_BITS) {
             let (&byte, rest) = self.0.split_first()?;
             self.0 = rest;
             value |= u64::from(byte & 0x7F).checked_shl(shift).unwrap_or(0);
@@ -297,14 +316,14 @@ impl<'a> Iterator for Fields<'a> {
 
     fn next(&mut self) -> Option<Field<'a>> {
         let tag = self.varint()?;
-        let value = match tag & 7 {
+        let value = match tag & 0x7 {
             0 => Value::Number(self.varint()?),
-            1 => self.take(8).map(|_| Value::Other)?,
+            1 => self.take(FIXED_BYTES[0]).map(|_| Value::Other)?,
             2 => {
                 let len = self.varint()?;
                 Value::Bytes(self.take(len)?)
             }
-            5 => self.take(4).map(|_| Value::Other)?,
+            5 => self.take(FIXED_BYTES[1]).map(|_| Value::Other)?,
             _ => return None,
         };
         Some(Field { number: u32::try_from(tag >> 3).ok()?, value })

@@ -90,6 +90,7 @@ pub struct EagerOps {
 }
 
 /// Around a compiled step there are always some: a mean, a comparison, a conversion.
+/// Source: choice, a guess.
 const A_FEW: i64 = 20;
 
 impl EagerOps {
@@ -129,10 +130,14 @@ pub fn eager_ops(tables: &Tables) -> EagerOps {
 }
 
 /// Below a microsecond nothing is called that a user would know of.
+/// Source: measured by `bench/costs/run`, the cheapest call, that of a `jax.jit` function, takes 6
+/// µs.
 const WORTH_A_ROW_PS: i64 = 1_000_000;
 
-/// A line of Python takes under a microsecond; recording an op for its gradient, or
-/// tracing it, some hundreds.
+/// A line of Python takes under a microsecond; recording an op for its gradient, or tracing it,
+/// some hundreds.
+/// Source: measured by `bench/costs/run`, a line 0.03 µs, an eager op with its gradient 0.15 ms
+/// (0.14 to 0.25), tracing one 0.6 ms.
 const SOME_LINES_PS: i64 = 300_000_000;
 
 struct Calls<'a> {

@@ -121,6 +121,8 @@ struct Sum {
 }
 
 impl Sum {
+    /// The sum of no kernels.
+    /// Source: physical, nothing was added yet.
     const NONE: Sum = Sum { count: 0, total: 0, min: i64::MAX, max: 0 };
 
     fn add(&mut self, other: &StreamSum) {
@@ -180,10 +182,13 @@ impl<'a> Key<'a> {
     }
 }
 
+/// No GPU has more registers to a thread.
+/// Source: document, AMD's CDNA instruction set: 512 vector registers; NVIDIA's have 255.
+const MOST_REGISTERS: u64 = 512;
+
 /// Some profilers for AMD write memory never set in place of registers and shared memory.
 fn plausible(shape: KernelShape) -> KernelShape {
-    // No GPU has more registers to a thread.
-    if shape.registers.is_none_or(|it| it <= 512) {
+    if shape.registers.is_none_or(|it| it <= MOST_REGISTERS) {
         return shape;
     }
     KernelShape { registers: None, static_shared_bytes: None, dynamic_shared_bytes: None, ..shape }

@@ -239,6 +239,7 @@ registry![
     kernel_time::KernelTime,
     memory::Memory,
     memory_peak::MemoryPeak,
+    op_tensor::OpTensor,
     op_time::OpTime,
     program_memory::ProgramMemory,
     python_line::PythonLine,

@@ -150,13 +150,17 @@ pub struct Move {
 
 /// Decoding a million events takes a second or two of one core. A capture of some steps holds
 /// thousands; one that holds more is read where it matters, around the peak.
+/// Source: choice, a bound on the work.
 const MOST_MOVES: usize = 1 << 20;
 
 /// So many are decoded at a time, and their allocators' names kept once.
+/// Source: choice, small enough to share out among cores.
 const CHUNK_MOVES: usize = 1 << 12;
 /// A process has a few for each of its devices; a broken file can name another in every event.
+/// Source: choice, a bound against broken files.
 const MOST_ALLOCATORS: usize = 256;
 /// Allocators have short names, which tables repeat in every row.
+/// Source: choice, a bound on memory.
 const LONGEST_NAME: usize = 256;
 
 impl Model for Moves {
@@ -192,6 +196,10 @@ pub(crate) fn is_allocator(trace: &Trace, counter: TrackId) -> bool {
     trace.tracks[counter.row()].parent.is_none()
 }
 
+/// One part in so many of what is kept is from after the peak.
+/// Source: choice, a guess: what was held is told by what came before.
+const AFTER_PEAK: usize = 4;
+
 /// Three quarters of what is kept lie before the highest level, so that holders are found.
 fn keep_around_peak(trace: &Trace, rows: &mut Vec<(u32, TrackId)>) {
     let levels = trace.counters.iter().filter(|it| is_allocator(trace, it.track));
@@ -199,7 +207,7 @@ fn keep_around_peak(trace: &Trace, rows: &mut Vec<(u32, TrackId)>) {
     let peak = highest.map_or(i64::MAX, |it| it.time.0);
     rows.sort_by_key(|it| trace.events.start[it.0 as usize]);
     let at = rows.partition_point(|it| trace.events.start[it.0 as usize].0 <= peak);
-    let end = (at + MOST_MOVES / 4).clamp(MOST_MOVES, rows.len());
+    let end = (at + MOST_MOVES / AFTER_PEAK).clamp(MOST_MOVES, rows.len());
     rows.truncate(end);
     rows.drain(..end - MOST_MOVES);
 }
@@ -363,7 +371,21 @@ impl StepClock {
 }
 
 /// Pairs grow with the square of the steps; so many of them say as much as all.
+/// Source: choice, a bound on the work: 45,000 pairs.
 const MOST_FLOORS: usize = 300;
+
+/// Standard deviations that chance exceeds in one case of twenty.
+/// Source: physical, the normal distribution.
+const ONE_IN_TWENTY: f64 = 1.96;
+
+/// Of the number of pairs in order less those that are not, among `n` values without any trend.
+fn kendall_variance(n: f64) -> f64 {
+    /// The numbers in the variance of Kendall's statistic.
+    /// Source: document, Kendall, Rank Correlation Methods: n (n - 1) (2n + 5) / 18.
+    const OF_KENDALL: [f64; 2] = [5.0, 18.0];
+    let [more, by] = OF_KENDALL;
+    n * (n - 1.0) * (2.0 * n + more) / by
+}
 
 /// How steeply floors rise: the median slope of all pairs, and the range in which Kendall's test
 /// would not tell it from chance in one case of twenty. Fewer than four steps have no such range.
@@ -378,7 +400,7 @@ pub fn growth(floors: &[(i64, i64)]) -> Option<(i64, i64, i64)> {
         }
     }
     slopes.sort_unstable_by(f64::total_cmp);
-    let half_range = 1.96 * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
+    let half_range = ONE_IN_TWENTY * kendall_variance(n).sqrt();
     let low = (slopes.len() as f64 - half_range) / 2.0;
     if low < 0.0 || slopes.is_empty() {
         return None;

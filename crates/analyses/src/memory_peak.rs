@@ -62,6 +62,7 @@ impl Analysis for MemoryPeak {
 }
 
 /// Only so many blocks are asked for their op; the smaller rest is one row.
+/// Source: choice, a bound on the work.
 const MOST_BLOCKS: usize = 100_000;
 
 fn holders(trace: &Trace, allocator: &Allocator, steps: &[Step]) -> Vec<MemoryPeak> {
@@ -152,7 +153,11 @@ fn live_at(allocator: &Allocator, peak: usize) -> Vec<Move> {
     live.into_values().collect()
 }
 
+/// Names of calls are cut to so many characters.
+/// Source: choice, a bound on memory.
+const LONGEST_CALL: usize = 256;
 /// Names of ops are scopes upon scopes; what is longer is no name.
+/// Source: choice, a bound on memory.
 const LONGEST_TEXT: usize = 4096;
 
 /// What blocks are added up by.
@@ -184,8 +189,10 @@ impl Holder {
             }
         }
         if holder.op.is_none() {
-            holder.op =
-                trace.events.parent(event).map(|it| trace.name(it).chars().take(256).collect());
+            holder.op = trace
+                .events
+                .parent(event)
+                .map(|it| trace.name(it).chars().take(LONGEST_CALL).collect());
             holder.held_by = if holder.op.is_some() { "call" } else { "unknown" };
         }
         (holder, shape)
@@ -199,7 +206,7 @@ fn scope(op: &str) -> Option<String> {
 }
 
 /// Names for the numbers of `tensorflow/core/framework/types.proto`, which never change.
-fn data_type(number: i64) -> Option<String> {
+pub(crate) fn data_type(number: i64) -> Option<String> {
     let name = match number {
         0 => return None,
         1 => "float32",

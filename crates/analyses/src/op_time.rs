@@ -193,8 +193,13 @@ enum What {
 }
 
 /// How ops came to run: bits, since a name may run both ways.
+/// Source: choice, a bit of its own.
 const EAGERLY: u8 = 1;
+/// The op ran inside a function.
+/// Source: choice, a bit of its own.
 const IN_FUNCTION: u8 = 2;
+/// Nothing says how the op came to run.
+/// Source: choice, a bit of its own.
 const NOT_KNOWN: u8 = 4;
 
 #[derive(Debug, Clone, Copy)]
@@ -208,6 +213,8 @@ struct Sum {
 }
 
 impl Sum {
+    /// The sum of no events.
+    /// Source: physical, nothing was added yet.
     const NONE: Sum = Sum { count: 0, total: 0, own: 0, min: i64::MAX, max: 0, ran: 0 };
 
     fn add(&mut self, other: &Sum) {
@@ -412,6 +419,7 @@ fn started_from(trace: &Trace, names: &Names, track: TrackId, sums: &[StreamSum]
 }
 
 /// Python's own limit; what nests deeper is nonsense, and would be climbed for every kernel.
+/// Source: document, the default of Python's `sys.getrecursionlimit`.
 const DEEPEST: usize = 1000;
 
 /// The innermost op that a host call lies in.

@@ -37,9 +37,11 @@ pub enum PaceSource {
 }
 
 /// Fewer points of single batches say little of the run.
+/// Source: choice, a guess.
 const FEWEST_BATCHES: usize = 3;
 
 /// Of two figures this near nobody asks why they differ.
+/// Source: choice, a guess.
 const ALIKE: f64 = 0.2;
 
 impl Pace {

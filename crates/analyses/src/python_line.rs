@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use trace::{Frame, Process, Stacks, StrId, Trace, TrackKind};
 
-use crate::span::Span;
+use crate::span::holds;
 use crate::step::Counted;
 use crate::step_time::HostTimes;
 use crate::{Analysis, Tables};
@@ -125,11 +125,6 @@ fn lines_of(tables: &Tables, trace: &Trace, process: &Process) -> Vec<PythonLine
         .collect()
 }
 
-fn holds(set: &[Span], time: i64) -> bool {
-    let after = set.partition_point(|it| it.0 <= time);
-    after.checked_sub(1).is_some_and(|it| set[it].1 > time)
-}
-
 /// The innermost line of code that is the user's own; where all is of libraries, the innermost.
 fn own_line<'a>(trace: &Trace, stacks: &'a Stacks, place: u32) -> Option<(&'a Frame, u32)> {
     let own = |it: &(&Frame, u32)| !is_library(trace.text(it.0.file));
@@ -137,7 +132,7 @@ fn own_line<'a>(trace: &Trace, stacks: &'a Stacks, place: u32) -> Option<(&'a Fr
 }
 
 /// Installed code: packages, the standard library, and what has no file.
-fn is_library(file: &str) -> bool {
+pub(crate) fn is_library(file: &str) -> bool {
     let installed =
         ["/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "\\Lib\\"];
     file.starts_with('<') || is_ours(file) || installed.iter().any(|it| file.contains(it))
@@ -149,7 +144,7 @@ fn is_ours(file: &str) -> bool {
 }
 
 /// Whether Python was called to make a batch: by TensorFlow's pipeline or in a loader.
-fn makes_input(trace: &Trace, stacks: &Stacks, place: u32) -> bool {
+pub(crate) fn makes_input(trace: &Trace, stacks: &Stacks, place: u32) -> bool {
     const CALLERS: [&str; 4] = [
         "tensorflow/python/ops/script_ops.py",
         "tensorflow/python/data/ops/from_generator_op.py",

@@ -30,18 +30,25 @@ use crate::step_time::{HostTimes, busy_devices, streams_of};
 use crate::{Model, Tables};
 
 /// As many steps stand for all.
+/// Source: choice, a bound on the work.
 const MOST_STEPS: usize = 20;
 /// Neighbours replayed together where not all steps are.
+/// Source: choice, a quarter of the steps that are replayed.
 const BLOCK: usize = 5;
 /// More device work than this is not replayed: fewer steps are.
+/// Source: choice, a bound on the work.
 const MOST_OPS: usize = 300_000;
 /// From one kernel of a queue to the next, where no measured gap says it.
+/// Source: choice, a guess: going on within a queue takes 1 to 2 µs.
 const QUEUE_GAP: i64 = 1_000_000;
 /// A step of a day is none; times of broken profiles fill an `i64`, and sums of them must not.
+/// Source: choice, a bound against broken files.
 const LONGEST: i64 = 86_400 * 1_000_000_000_000;
 /// Beyond this error of the unchanged replay nothing is predicted.
+/// Source: choice, the report's contract: a model that misses today's step by more is not asked.
 const TRUSTED: f64 = 0.10;
 /// Steps that are so much longer or shorter than all on average do not stand for all.
+/// Source: choice, a guess.
 const TYPICAL: f64 = 0.25;
 
 /// What a stretch of the host's chain is.

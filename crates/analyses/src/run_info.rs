@@ -289,6 +289,10 @@ fn in_brackets(class: Option<&str>) -> String {
     class.map(|it| format!(" ({it} class)")).unwrap_or_default()
 }
 
+/// Of two products with the same multiprocessors, the one with more memory than this is the H200.
+/// Source: document, NVIDIA's data sheets: 80 GB or 94 GB, and 141 GB.
+const MOST_OF_H100_GB: i64 = 100;
+
 /// Products by compute capability and number of multiprocessors.
 /// A class, not a name: cut-down parts of other products can have the same numbers.
 fn nvidia_class(capability: (i64, i64), cores: i64, memory_gb: i64) -> Option<&'static str> {
@@ -308,7 +312,7 @@ fn nvidia_class(capability: (i64, i64), cores: i64, memory_gb: i64) -> Option<&'
         ((8, 9), 128) => "RTX 4090",
         ((8, 9), 142) => "L40",
         ((9, 0), 114) => "H100 PCIe",
-        ((9, 0), 132) if memory_gb > 100 => "H200",
+        ((9, 0), 132) if memory_gb > MOST_OF_H100_GB => "H200",
         ((9, 0), 132) => "H100",
         ((10, 0), 148) => "B200",
         _ => return None,

@@ -70,9 +70,13 @@ pub struct Overhead {
 }
 
 /// Fewer steps say nothing.
+/// Source: choice, a guess.
 const FEWEST: usize = 5;
 /// Medians further apart than this are of different work; profiling a step seldom adds as much.
+/// Source: choice, just above the 9 to 23% that a window adds by `bench/capture/overhead`.
 const SAME_PACE: (i64, i64) = (5, 4);
+/// A step so many times as long, or as short, as the profiled ones is other work.
+/// Source: choice, a guess.
 const PAUSE: i64 = 5;
 
 impl Overhead {
@@ -122,12 +126,19 @@ impl Overhead {
     }
 }
 
+/// A call returns at once that takes less than one part in so many of the mean.
+/// Source: choice, a guess: a tenth.
+const AT_ONCE: i64 = 10;
+/// One call in so many that returns at once is enough.
+/// Source: choice, a guess.
+const NOW_AND_THEN: usize = 20;
+
 /// Whether calls return at once and now and then wait for what was handed over: then single ones
 /// say nothing of what a step takes.
 fn hands_over(durs: &[i64]) -> bool {
     let total: i64 = durs.iter().fold(0, |sum, &it| sum.saturating_add(it));
     let Some(mean) = total.checked_div(durs.len() as i64) else { return false };
-    durs.iter().filter(|&&it| it < mean / 10).count() * 20 >= durs.len()
+    durs.iter().filter(|&&it| it < mean / AT_ONCE).count() * NOW_AND_THEN >= durs.len()
 }
 
 #[cfg(test)]

@@ -93,6 +93,7 @@ impl Analysis for ScopeTime {
 
 /// No model nests deeper. A row holds its whole path, so a path of slashes alone would come to
 /// its length squared; ops in deeper scopes are counted in the deepest one shown.
+/// Source: choice, a bound on memory.
 const DEEPEST: usize = 64;
 
 fn at_most_deep(scope: &str) -> &str {

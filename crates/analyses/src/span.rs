@@ -18,6 +18,12 @@ pub fn add(set: &mut Vec<Span>, span: Span) -> bool {
     true
 }
 
+/// Whether a time is in one of them.
+pub fn holds(set: &[Span], time: i64) -> bool {
+    let after = set.partition_point(|it| it.0 <= time);
+    after.checked_sub(1).is_some_and(|it| set[it].1 > time)
+}
+
 /// The union of intervals in any order.
 pub fn union(mut spans: Vec<Span>) -> Vec<Span> {
     spans.retain(|it| it.0 < it.1);

@@ -194,7 +194,7 @@ fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
         (events.len() > 1, events[0].1.is_some(), time)
     };
     let ((track, name), events) = groups.into_iter().max_by_key(|it| weight(&it.1))?;
-    let confidence = if events.len() >= 3 { 0.98 } else { 0.8 };
+    let confidence = if events.len() >= FEWEST { BY_MARKERS } else { BY_FEW_MARKERS };
     Some(Found {
         track,
         by: "markers",
@@ -246,7 +246,7 @@ fn by_device_steps(trace: &Trace, host: TrackId) -> Option<Found> {
         steps.into_iter().map(|((number, _), (start, end))| (start, end, number)).collect();
     starts.sort_unstable();
     starts.dedup_by_key(|it| it.0);
-    let confidence = if starts.len() >= 3 { 0.9 } else { 0.6 };
+    let confidence = if starts.len() >= FEWEST { BY_NUMBERS } else { BY_FEW_NUMBERS };
     Some(Found {
         track,
         by: "markers",
@@ -270,12 +270,43 @@ fn call_name(trace: &Trace, event: EventId) -> Option<StrId> {
     whole.then_some(trace.events.name[event.row()])
 }
 
+/// Fewer steps show no repetition.
+/// Source: physical, two distances can be compared, one cannot.
+const FEWEST: usize = 3;
+/// How sure steps are that the program marks itself.
+/// Source: choice, a guess.
+const BY_MARKERS: f64 = 0.98;
+/// How sure they are where they are one or two.
+/// Source: choice, a guess.
+const BY_FEW_MARKERS: f64 = 0.8;
+/// How sure steps are that the runtime's own events number.
+/// Source: choice, a guess.
+const BY_NUMBERS: f64 = 0.9;
+/// How sure they are where they are one or two.
+/// Source: choice, a guess.
+const BY_FEW_NUMBERS: f64 = 0.6;
+/// How sure steps are that are one call each.
+/// Source: choice, a guess.
+const BY_CALLS: f64 = 0.9;
+/// How sure steps are that are several calls each.
+/// Source: choice, a guess.
+const BY_CYCLES: f64 = 0.85;
+/// How sure steps are that only a rhythm shows.
+/// Source: choice, a guess.
+const BY_PERIOD: f64 = 0.6;
+/// How sure a single step is at most.
+/// Source: choice, as likely as not.
+const OF_ONE: f64 = 0.5;
+/// What is left of that where the device's clock had to be moved.
+/// Source: choice, a guess.
+const SHIFTED: f64 = 0.9;
+
 /// Repeated top-level calls: the cycle in which they come is the step.
 fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
     let (track, (calls, _)) = on_host(trace, host, TrackKind::Thread)
         .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
         .map(|it| (it, top_calls(trace, it)))
-        .filter(|it| it.1.0.len() >= 3)
+        .filter(|it| it.1.0.len() >= FEWEST)
         .max_by_key(|it| (it.1.1, std::cmp::Reverse(it.0)))?;
     let closing = Closing::of(trace, host);
     let is_closing = |it: &(EventId, StrId)| {
@@ -287,7 +318,7 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
     let cycle = cycle_of(&names)?;
     let phase = phase_of(trace, &calls, cycle);
     let events: Vec<_> = calls[phase..].iter().step_by(cycle).map(|it| (it.0, None)).collect();
-    if events.len() < 3 {
+    if events.len() < FEWEST {
         return None;
     }
     // The longest call of the cycle is what a person would call the step.
@@ -296,7 +327,7 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
     let mut found = Found {
         track,
         by: "calls",
-        confidence: if cycle == 1 { 0.9 } else { 0.85 },
+        confidence: if cycle == 1 { BY_CALLS } else { BY_CYCLES },
         marker: trace.text(main.1).to_owned(),
         starts: starts_of(trace, &events),
         ends_at: None,
@@ -308,7 +339,7 @@ fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
         }
     }
     // A cycle that the capture's end cuts off is no step.
-    if !(calls.len() - phase).is_multiple_of(cycle) && found.starts.len() > 3 {
+    if !(calls.len() - phase).is_multiple_of(cycle) && found.starts.len() > FEWEST {
         found.ends_at = found.starts.pop().map(|it| it.0);
     }
     Some(found)
@@ -328,7 +359,7 @@ fn by_watching(trace: &Trace, host: TrackId) -> Option<Found> {
     let seen = process.steps.iter().map(|it| it.time.0);
     let mut starts = vec![window.start.0];
     starts.extend(seen.filter(|&it| it > window.start.0 && it <= end));
-    if starts.len() < 4 {
+    if starts.len() <= FEWEST {
         return None;
     }
     // It closes as another begins, of which nothing is recorded.
@@ -342,7 +373,7 @@ fn by_watching(trace: &Trace, host: TrackId) -> Option<Found> {
     Some(Found {
         track,
         by: "calls",
-        confidence: 0.9,
+        confidence: BY_CALLS,
         marker: process.step_name.clone().unwrap_or_else(|| "steps".to_owned()),
         starts: starts.iter().zip(ends).map(|it| (*it.0, it.1, None)).collect(),
         ends_at,
@@ -408,18 +439,26 @@ fn without_asides(trace: &Trace, calls: Vec<(EventId, StrId)>) -> Vec<(EventId, 
     kept
 }
 
+/// Cycles of more calls are not looked for.
+/// Source: choice, a bound on the work.
+const LONGEST_CYCLE: usize = 2000;
+/// Names repeat nearly always where at most one in so many differs.
+/// Source: choice, a guess.
+const DIFFER: usize = 20;
+
 /// Fewer calls in a row may be parts of one step, whose gradients are added up before they are
 /// applied.
+/// Source: choice, a guess: gradients of more batches are seldom added up.
 const LONG_RUN: usize = 10;
 
 /// After how many calls the names repeat, if they do nearly always.
 fn cycle_of(names: &[StrId]) -> Option<usize> {
-    let longest = (names.len() / 3).min(2000);
+    let longest = (names.len() / FEWEST).min(LONGEST_CYCLE);
     (1..=longest).find(|&cycle| {
         let pairs = names.len() - cycle;
         // Stops at the first pair too many, which for most cycles comes soon.
         let differ = (0..pairs).filter(|&it| names[it] != names[it + cycle]);
-        differ.take(pairs / 20 + 1).count() <= pairs / 20
+        differ.take(pairs / DIFFER + 1).count() <= pairs / DIFFER
     })
 }
 
@@ -453,7 +492,7 @@ fn by_period(trace: &Trace, host: TrackId) -> Option<Found> {
     };
     let busiest = |tracks: &[TrackId]| {
         let size = |it: &TrackId| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(*it));
-        tracks.iter().copied().max_by_key(size).filter(|it| size(it).0 >= 8)
+        tracks.iter().copied().max_by_key(size).filter(|it| size(it).0 >= FEWEST_EVENTS)
     };
     let (threads, streams) = (on(TrackKind::Thread), on(TrackKind::Stream));
     let thread = busiest(&threads);
@@ -477,7 +516,25 @@ fn tells_a_period(trace: &Trace, event: EventId) -> bool {
     !matches!(kind, OpKind::Listener | OpKind::Memory | OpKind::OpEnd)
 }
 
+/// A thread with fewer events has no rhythm.
+/// Source: choice, a guess.
+const FEWEST_EVENTS: usize = 8;
+/// Moments are regular where so many tenths of the time between them, or of the distances, are near
+/// to the middle one.
+/// Source: choice, a guess.
+const NEAR_TENTHS: i64 = 6;
+/// And by distances only where none is longer than so many of the middle one.
+/// Source: choice, a guess.
+const LONGEST_GAP: i64 = 4;
+/// Steps are in so many tenths of the time at least.
+/// Source: choice, a guess.
+const SPAN_TENTHS: i64 = 7;
+/// Tenths of a whole.
+/// Source: physical, the word says it.
+const TENTHS: i128 = 10;
+
 /// More occurrences than this are no steps a person would capture.
+/// Source: choice, a bound on the work.
 const MOST_STEPS: usize = 20_000;
 
 /// The period in what counts of all that runs on `tracks`, for steps that are said to be on `track`,
@@ -508,7 +565,7 @@ fn period_on(
     };
     let mut regular: Vec<(StrId, Vec<u32>)> = by_name
         .into_iter()
-        .filter(|(_, at)| (3..=MOST_STEPS).contains(&at.len()))
+        .filter(|(_, at)| (FEWEST..=MOST_STEPS).contains(&at.len()))
         .filter(|(_, at)| is_regular(&times(at), first, last))
         .collect();
     regular.sort_unstable_by_key(|it| it.1[0]);
@@ -544,7 +601,7 @@ fn period_on(
     let found = Found {
         track,
         by: "period",
-        confidence: 0.6,
+        confidence: BY_PERIOD,
         marker: trace.text(*name).to_owned(),
         starts,
         ends_at: None,
@@ -562,14 +619,15 @@ fn is_regular(times: &[i64], first: i64, last: i64) -> bool {
     let spans = times[times.len() - 1] - times[0];
     // By time, not by number: the short gaps of a loop inside the step are many, and cover little.
     // Steps on a busy machine may vary a lot, but none is many times as long as the others.
-    let covers = at_least(near.iter().sum(), 6, spans)
-        || (longest / 4 <= typical && near.len() * 10 >= gaps.len() * 6);
-    typical > 0 && covers && at_least(spans.saturating_add(typical), 7, last - first)
+    let covers = at_least(near.iter().sum(), NEAR_TENTHS, spans)
+        || (longest / LONGEST_GAP <= typical
+            && at_least(near.len() as i64, NEAR_TENTHS, gaps.len() as i64));
+    typical > 0 && covers && at_least(spans.saturating_add(typical), SPAN_TENTHS, last - first)
 }
 
 /// Whether `part` is at least so many tenths of `whole`. Times of broken profiles fill an `i64`.
 fn at_least(part: i64, tenths: i64, whole: i64) -> bool {
-    i128::from(part) * 10 >= i128::from(whole) * i128::from(tenths)
+    i128::from(part) * TENTHS >= i128::from(whole) * i128::from(tenths)
 }
 
 /// From starts to rows: lengths, whether the last is whole, and the warm-up.
@@ -598,14 +656,14 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
         2 | 3 => usize::from(first_is_warmup(judged, &compile_times(trace, host, starts, judged))),
         _ => warmup_of(judged),
     };
-    let mut confidence = if n == 1 { found.confidence.min(0.5) } else { found.confidence };
+    let mut confidence = if n == 1 { found.confidence.min(OF_ONE) } else { found.confidence };
     let shifted = trace.clock_shifts.iter();
     if shifted.clone().any(|it| trace.ancestor(it.device, TrackKind::Host) == Some(host)) {
         // Where the device's work lies is then an estimate.
-        confidence *= 0.9;
+        confidence *= SHIFTED;
     }
     // The name of a compiled op can be its whole text.
-    let marker: String = found.marker.chars().take(256).collect();
+    let marker: String = found.marker.chars().take(LONGEST_NAME).collect();
     starts
         .iter()
         .zip(&durs)
@@ -666,7 +724,7 @@ fn last_step(
     let Some(typical) = typical else { return (own, true) };
     let stop = recorded.closing.or(recorded.window);
     let until_stop = stop.map(|it| it.saturating_sub(start));
-    if tail <= typical / 20 {
+    if tail <= typical / LITTLE {
         let whole = own + tail;
         return (until_stop.filter(|&it| it >= own).map_or(whole, |it| whole.min(it)), true);
     }
@@ -679,7 +737,7 @@ fn last_step(
         return (rest, busy_until <= closing);
     }
     if let Some(rest) = until_stop
-        && rest.abs_diff(typical) <= (typical / 4).unsigned_abs()
+        && rest.abs_diff(typical) <= (typical / ABOUT).unsigned_abs()
     {
         return (rest, true);
     }
@@ -722,12 +780,40 @@ fn without_saving(
     }
 }
 
+/// Steps have little behind their marker where it is less than one part in so many.
+/// Source: choice, a guess.
+const LITTLE: i64 = 20;
+/// A profiler is stopped about where a step ends where that is within one part in so many of a
+/// step.
+/// Source: choice, a guess: a quarter.
+const ABOUT: i64 = 4;
+/// Markers are cut to so many characters.
+/// Source: choice, a bound on memory.
+const LONGEST_NAME: usize = 256;
+/// A later step still compiles where that takes more than one part in so many of it.
+/// Source: choice, a guess: a tenth.
+const STILL_COMPILES: i64 = 10;
+/// A first step is far above the others where this part of it is still longer than they are.
+/// Source: choice, half as long again.
+const FAR_ABOVE: (i64, i64) = (2, 3);
+/// Warm-up of more steps is not looked for.
+/// Source: choice, a bound on the work.
+const LONGEST_WARMUP: usize = 64;
+/// Nearly every step: all but the slowest twentieth.
+/// Source: choice, a guess.
+const NEARLY_EVERY: (usize, usize) = (19, 20);
+/// Percent of a whole.
+/// Source: physical, the word says it.
+const PERCENT: i64 = 100;
+
 /// A change of level this large is not drift or a busy machine: a first step that traces,
 /// compiles or tunes takes several times as long.
+/// Source: choice, a guess.
 const WARMUP_PERCENT: i64 = 250;
 
 /// Among so few steps, one that compiled and took half as long again as the others is no step like
 /// them.
+/// Source: choice, a guess.
 const COMPILING_PERCENT: i64 = 150;
 
 /// Whether the first of two or three steps belongs to another, slower regime.
@@ -740,11 +826,12 @@ fn first_is_warmup(durs: &[i64], compiling: &[i64]) -> bool {
     let (Some(middle), Some(&most)) = (median(&mut others.to_vec()), others.iter().max()) else {
         return false;
     };
-    let slower = |percent: i64| first.saturating_mul(100) >= middle.saturating_mul(percent);
+    let slower = |percent: i64| first.saturating_mul(PERCENT) >= middle.saturating_mul(percent);
     // Compiling must explain the difference, and must not go on.
     let explains = compiled >= (first - middle) / 2
-        && after.iter().zip(others).all(|(compiled, dur)| *compiled <= dur / 10);
-    let is_far_above = others.len() >= 2 && slower(WARMUP_PERCENT) && first / 3 * 2 > most;
+        && after.iter().zip(others).all(|(compiled, dur)| *compiled <= dur / STILL_COMPILES);
+    let is_far_above =
+        others.len() >= 2 && slower(WARMUP_PERCENT) && first / FAR_ABOVE.1 * FAR_ABOVE.0 > most;
     is_far_above || (slower(COMPILING_PERCENT) && explains)
 }
 
@@ -782,7 +869,7 @@ fn compile_times(
 /// The split that leaves the least absolute deviation from each side's median; it counts only
 /// where every step before it is slower than nearly every one after it.
 fn warmup_of(durs: &[i64]) -> usize {
-    if durs.len() < 4 {
+    if durs.len() <= FEWEST {
         return 0;
     }
     let deviation = |part: &[i64]| {
@@ -790,18 +877,18 @@ fn warmup_of(durs: &[i64]) -> usize {
         part.iter().fold(0_i64, |sum, it| sum.saturating_add((it - middle).abs()))
     };
     // Long runs need no more than their beginning looked at.
-    let most = (durs.len() / 2).min(64);
+    let most = (durs.len() / 2).min(LONGEST_WARMUP);
     let split =
         (1..=most).min_by_key(|&it| deviation(&durs[..it]).saturating_add(deviation(&durs[it..])));
     let Some(split) = split else { return 0 };
     let (before, after) = durs.split_at(split);
     let mut sorted = after.to_vec();
     sorted.sort_unstable();
-    let high = sorted[(sorted.len() - 1) * 19 / 20];
+    let high = sorted[(sorted.len() - 1) * NEARLY_EVERY.0 / NEARLY_EVERY.1];
     let middle = sorted[sorted.len() / 2];
-    let slower = before
-        .iter()
-        .all(|&it| it > high && it.saturating_mul(100) >= middle.saturating_mul(WARMUP_PERCENT));
+    let slower = before.iter().all(|&it| {
+        it > high && it.saturating_mul(PERCENT) >= middle.saturating_mul(WARMUP_PERCENT)
+    });
     if slower { split } else { 0 }
 }
 

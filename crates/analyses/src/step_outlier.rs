@@ -57,14 +57,30 @@ table! {
 }
 
 /// So many slow steps are looked into, the longest first: they tell what the others are.
+/// Source: choice, a bound on the work.
 const MOST_LOOKED_AT: usize = 100;
 /// So many ordinary steps say what is ordinary.
+/// Source: choice, a guess: an odd number has a middle one.
 const ORDINARY: usize = 9;
 /// A name holds the excess where it has at least this part of it.
+/// Source: choice, a guess.
 const HOLDS: f64 = 0.3;
+/// Fewer slow steps have no rhythm.
+/// Source: physical, two distances can be compared, one cannot.
+const FEWEST_IN_ROW: usize = 3;
+/// The longest are those with at least one part in so many of the third-longest's excess.
+/// Source: choice, a guess: a third.
+const NEAR_THE_LONGEST: i64 = 3;
+/// An op takes longer where it takes this ratio of its usual time.
+/// Source: choice, half as long again.
+const GROWN: (i64, i64) = (3, 2);
+/// Slow steps come regularly where this part of the distances between them is the same.
+/// Source: choice, four in five.
+const REGULAR: (usize, usize) = (4, 5);
 /// With more to do at least this part of the ops takes longer. Of captures on two cores, in requests
 /// with more to do it is 0.69 to 1; in steps slowed by other programs up to 0.46. Ops that work
 /// on weights do not grow with the batch, which in a training step is up to half of them.
+/// Source: choice, between the two kinds of captures.
 const MOSTLY_GROWN: f64 = 0.5;
 
 impl StepOutlier {
@@ -153,7 +169,7 @@ fn of_host(tables: &Tables, host: TrackId, spread: &StepSpread) -> Vec<StepOutli
         // Chance hits among them would hide a rhythm.
         let meant = group.iter().copied().filter(|&it| !rows[it].is_perhaps_chance());
         let meant: Vec<usize> = meant.collect();
-        let group = if meant.len() < 3 { group } else { meant };
+        let group = if meant.len() < FEWEST_IN_ROW { group } else { meant };
         let period = period(&group.iter().map(|&it| rows[it].step).collect::<Vec<_>>());
         for at in group {
             rows[at].period = period;
@@ -200,11 +216,15 @@ fn regular(rows: &[StepOutlier]) -> Option<(i64, Vec<usize>)> {
     // As long as three of them at least, not as one that may have been hit by something else.
     let third = *longest.get(2)?;
     let mut long: Vec<usize> =
-        (0..rows.len()).filter(|&it| rows[it].excess_ps >= third / 3).collect();
+        (0..rows.len()).filter(|&it| rows[it].excess_ps >= third / NEAR_THE_LONGEST).collect();
+    let steps = |long: &[usize]| long.iter().map(|&it| rows[it].step).collect::<Vec<_>>();
+    // One of them may have been hit by something else on top, and still keeps the rhythm.
+    if let Some(period) = period(&steps(&long)) {
+        return Some((period, long));
+    }
     let category = rows[*long.iter().max_by_key(|&&it| rows[it].excess_ps)?].category;
     long.retain(|&it| rows[it].category == category);
-    let steps: Vec<i64> = long.iter().map(|&it| rows[it].step).collect();
-    Some((period(&steps)?, long))
+    Some((period(&steps(&long))?, long))
 }
 
 /// Steps by category, over all devices of a host.
@@ -353,7 +373,8 @@ impl Names {
         }
         let ordinary = usual.of.keys().filter(|it| usual_of(it) > 0);
         let own_of = |it: &StrId| self.of.get(it).copied().unwrap_or(0);
-        let grown = ordinary.clone().filter(|it| own_of(it) / 3 >= usual_of(it) / 2).count();
+        let grown =
+            ordinary.clone().filter(|it| own_of(it) / GROWN.0 >= usual_of(it) / GROWN.1).count();
         let n_ordinary = ordinary.count();
         row.grown_share = (n_ordinary > 0).then(|| grown as f64 / n_ordinary as f64);
         row.name_excess_ps = Some(excess);
@@ -399,7 +420,7 @@ fn period(steps: &[i64]) -> Option<i64> {
     }
     let usual = median(&mut gaps.clone())?;
     let same = gaps.iter().filter(|&&it| it == usual).count();
-    (usual > 1 && same * 5 >= gaps.len() * 4).then_some(usual)
+    (usual > 1 && same * REGULAR.1 >= gaps.len() * REGULAR.0).then_some(usual)
 }
 
 #[cfg(test)]

@@ -44,14 +44,25 @@ table! {
 }
 
 /// With fewer steps it cannot be told what is ordinary.
+/// Source: choice, a guess.
 pub const FEWEST: usize = 5;
+
+/// The ranks that the columns of the table are called after.
+/// Source: choice, those that latencies are promised by.
+const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+/// Of two groups the faster has at least one part in so many of the steps.
+/// Source: choice, a guess: a third.
+const FASTER_PART: usize = 3;
 
 /// Median distances from the median that make a slow step: five standard deviations where lengths
 /// are spread normally, which one step in three million exceeds.
+/// Source: choice, five; 1.4826 median distances are a standard deviation where lengths are spread
+/// normally.
 const DISTANCES: f64 = 5.0 * 1.4826;
 
 /// However alike the others are, a step that takes less than half as long again is not slow: a busy
 /// machine does that.
+/// Source: choice, a guess.
 const SLOW: f64 = 1.5;
 
 impl Analysis for StepSpread {
@@ -87,6 +98,7 @@ fn spread(host: &str, mut durs: Vec<i64>) -> Option<StepSpread> {
     let n = durs.len() as i128;
     let rank =
         |share: f64| durs[((durs.len() as f64 * share).ceil() as usize).clamp(1, durs.len()) - 1];
+    let [p50_ps, p90_ps, p99_ps, p999_ps] = QUANTILES.map(rank);
     let slow = durs.len() - first_slow;
     Some(StepSpread {
         host: host.to_owned(),
@@ -95,10 +107,10 @@ fn spread(host: &str, mut durs: Vec<i64>) -> Option<StepSpread> {
         typical_ps,
         spread_ps,
         limit_ps,
-        p50_ps: rank(0.5),
-        p90_ps: rank(0.9),
-        p99_ps: rank(0.99),
-        p999_ps: rank(0.999),
+        p50_ps,
+        p90_ps,
+        p99_ps,
+        p999_ps,
         slow: slow as i64,
         modes: if two == Some(first_slow) && slow >= 2 { 2 } else { 1 },
         slow_cost_ps: (excess / n) as i64,
@@ -109,7 +121,7 @@ fn spread(host: &str, mut durs: Vec<i64>) -> Option<StepSpread> {
 /// third below it and at least two above.
 fn gap(durs: &[i64]) -> Option<usize> {
     let ratio = |it: usize| durs[it] as f64 / durs[it - 1].max(1) as f64;
-    let from = durs.len().div_ceil(3);
+    let from = durs.len().div_ceil(FASTER_PART);
     let at = (from..durs.len() - 1).max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)))?;
     (ratio(at) >= SLOW).then_some(at)
 }

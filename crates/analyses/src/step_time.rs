@@ -117,7 +117,7 @@ impl Analysis for StepTime {
             let mut devices = busy_devices(trace, host);
             // A device does something in nearly every step. Only a broken file has many more
             // pairs of both than events, and a table of all pairs would outgrow it.
-            devices.truncate((trace.events.len() / steps.len()).max(16));
+            devices.truncate((trace.events.len() / steps.len()).max(FEWEST_DEVICES));
             let first = rows.len();
             let of_devices: Vec<(&str, Vec<Parts>)> = if devices.is_empty() {
                 let busy = on_host(trace, host).map(|it| subtract(&it, &doing.saving));
@@ -508,26 +508,82 @@ impl HostTime {
     }
 }
 
-/// Saves of a thread with nothing but single ops and Python between them, as one block each. A call
-/// of a whole function, the next batch or the next step ends a block.
+/// Saves of a thread with nothing but single ops and Python between them, as one block each, with
+/// the reading of values before the first. A call of a whole function, the next batch or the next
+/// step ends a block.
 fn saving_blocks(trace: &Trace, track: TrackId, steps: &[&Step]) -> Vec<Span> {
     let span = |row: usize| (trace.events.start[row].0, trace.events.end(EventId(row as u32)).0);
     let saves = union(trace.rows_of(track, OpKind::Save).map(span).collect());
-    if saves.len() < 2 {
+    if saves.is_empty() {
         return Vec::new();
     }
     let (calls, _) = top_calls_among(trace, trace.tracks[track.row()].rows());
+    let ends = calls.iter().map(|it| trace.events.end(it.0).0);
+    let mut ends: Vec<i64> = ends.chain(steps.iter().map(|it| it.start_ps)).collect();
+    ends.sort_unstable();
     let calls = calls.iter().map(|it| trace.events.start[it.0.row()].0);
     let mut starts: Vec<i64> = calls.chain(steps.iter().map(|it| it.start_ps)).collect();
     starts.sort_unstable();
+    let reads = reads_of_values(trace, track);
     let mut blocks = Vec::new();
-    for pair in saves.windows(2) {
-        let next = starts.partition_point(|&it| it < pair[0].1);
-        if starts.get(next).is_none_or(|&it| it >= pair[1].0) {
-            blocks.push((pair[0].0, pair[1].1));
+    for (at, save) in saves.iter().enumerate() {
+        let next = starts.partition_point(|&it| it < save.1);
+        if let Some(other) = saves.get(at + 1)
+            && starts.get(next).is_none_or(|&it| it >= other.0)
+        {
+            blocks.push((save.0, other.1));
+        }
+        let before = ends.partition_point(|&it| it <= save.0);
+        let from = before.checked_sub(1).map_or(i64::MIN, |it| ends[it]);
+        if let Some(read) = first_read(&reads, from, save.0) {
+            blocks.push((read, save.1));
         }
     }
     union(blocks)
+}
+
+/// A single op that a thread called.
+#[derive(Debug, Clone, Copy)]
+struct SingleOp {
+    start: i64,
+    /// It only reads or hands on a value, or makes one of a Python value.
+    is_read: bool,
+}
+
+/// Ops that TensorFlow's saver calls before it saves: every variable is looked at and read, and the
+/// names of files are put together.
+const READS: [&str; 13] = [
+    "VarIsInitializedOp",
+    "DisableCopyOnRead",
+    "ReadVariableOp",
+    "Identity",
+    "_EagerConst",
+    "Const",
+    "Pack",
+    "StringJoin",
+    "ShardedFilename",
+    "RegexFullMatch",
+    "StaticRegexFullMatch",
+    "Select",
+    "NoOp",
+];
+
+fn reads_of_values(trace: &Trace, track: TrackId) -> Vec<SingleOp> {
+    let mut ops = Vec::new();
+    for row in trace.tracks[track.row()].rows() {
+        let name = trace.name(EventId(row as u32));
+        let Some(op) = name.strip_prefix("EagerLocalExecute: ") else { continue };
+        ops.push(SingleOp { start: trace.events.start[row].0, is_read: READS.contains(&op) });
+    }
+    ops
+}
+
+/// Where the reads begin that lead up to a save without any other op between.
+fn first_read(ops: &[SingleOp], from: i64, save: i64) -> Option<i64> {
+    let first = ops.partition_point(|it| it.start < from);
+    let until = ops.partition_point(|it| it.start < save);
+    let reads = ops.get(first..until)?.iter().rev().take_while(|it| it.is_read);
+    reads.last().map(|it| it.start)
 }
 
 /// When functions of Python ran on a thread, as far as they were recorded.
@@ -544,10 +600,17 @@ fn is_runtime_pool(name: &str) -> bool {
     ["pjrt", "py_xla", "tfrt"].iter().any(|it| name.contains(it))
 }
 
+/// As many events of a thread are asked for signs of Python.
+/// Source: choice, a bound on the work.
+const MOST_LOOKED_AT: usize = 5000;
+/// So many devices are always looked at.
+/// Source: choice, the most of common machines.
+const FEWEST_DEVICES: usize = 16;
+
 /// Whether a thread runs Python code: only then is a gap between calls the user's.
 fn is_python(trace: &Trace, track: TrackId) -> bool {
     trace.track_name(track).contains("python")
-        || trace.tracks[track.row()].rows().take(5000).any(|row| {
+        || trace.tracks[track.row()].rows().take(MOST_LOOKED_AT).any(|row| {
             let name = trace.name(EventId(row as u32));
             name.starts_with("TFE_Py") || name.starts_with('$') || name.starts_with("PjitFunction")
         })
@@ -746,6 +809,7 @@ impl Others {
 type Parts = [i64; 9];
 
 /// Of these, what a device did: copies in, compute, communication, copies out.
+/// Source: choice, their places in `Parts`.
 const DEVICE_PARTS: [usize; 4] = [1, 5, 6, 7];
 
 /// Gives every instant of `window` to one category at most.
@@ -973,6 +1037,20 @@ mod tests {
              PjitFunction(step) 100..120",
             &[("python", 40), ("runtime", 20), ("output", 40)],
         );
+    }
+
+    #[test]
+    fn reading_the_variables_before_a_save_is_part_of_it() {
+        let step = |between: &str| {
+            format!(
+                "host/python: train#1 0..100, PjitFunction(step) 0..20, \
+                 EagerLocalExecute: ReadVariableOp 30..35, EagerLocalExecute: {between} 40..45, \
+                 EagerLocalExecute: SaveV2 60..70, train#2 100..200, PjitFunction(step) 100..120"
+            )
+        };
+        check(&step("Identity"), &[("python", 40), ("runtime", 20), ("output", 40)]);
+        // A mean is no part of a save, nor is what comes before it.
+        check(&step("Mean"), &[("python", 60), ("runtime", 30), ("output", 10)]);
     }
 
     #[test]

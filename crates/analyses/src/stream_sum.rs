@@ -39,6 +39,7 @@ impl StreamSums {
 }
 
 /// Training repeats itself: the same few hundred kernels come again and again.
+/// Source: choice, a power of two above a few hundred.
 const RECENT: usize = 1024;
 
 fn on_stream(tables: &Tables, track: TrackId) -> Vec<StreamSum> {

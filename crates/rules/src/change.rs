@@ -48,6 +48,8 @@ changes! {
     PackFiles = "pack-files",
     /// Store files uncompressed, or closer to the machine.
     FasterStorage = "faster-storage",
+    /// Replace a Python loop over examples by one call on the whole batch.
+    Vectorize = "vectorize",
     /// Put the whole step into one compiled function.
     CompileStep = "compile-step",
     /// Compile with XLA, so that small ops become a few large ones.

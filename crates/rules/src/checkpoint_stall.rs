@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use analyses::Tables;
+use analyses::code_site::Doing;
 use analyses::step_time::StepTime;
 use trace::{Dur, EventId, OpKind};
 
-use crate::edits::{saved_in_background, saved_seldom};
-use crate::facts::{NO_STEPS, facts};
+use crate::edits::{self, saved_in_background, saved_seldom};
+use crate::facts::{MOST_ROWS, NO_STEPS, facts};
+use crate::lines::line_of_loop;
 use crate::{Change, Evidence, Finding, Fix, Prediction, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -28,6 +30,20 @@ rule! {
     pub struct CheckpointStall = "checkpoint-stall";
 }
 
+/// A step writes where it writes for longer than one part in so many of what the mean step does.
+/// Source: choice, a guess: a tenth.
+const PART_OF_MEAN: i64 = 10;
+/// As many events are shown.
+/// Source: choice, one screen is more than enough.
+const MOST_EVENTS: usize = 10;
+
+/// A summary is written once in so many steps, as the printed edit says.
+/// Source: choice, a curve of a thousand points for a hundred thousand steps.
+const SUMMARY_EVERY: u32 = 100;
+/// A checkpoint is written once in so many steps, as the printed edit says.
+/// Source: choice, minutes between two of them where a step takes a tenth of a second.
+const SAVE_EVERY: u32 = 1000;
+
 impl Rule for CheckpointStall {
     fn check(&self, tables: &Tables) -> Verdict {
         let Some(facts) = facts(tables) else {
@@ -41,7 +57,7 @@ impl Rule for CheckpointStall {
         let steps = tables.get::<StepTime>();
         let steps: Vec<&StepTime> = steps.iter().filter(|it| it.counts).collect();
         let (saving, others): (Vec<&StepTime>, Vec<&StepTime>) =
-            steps.iter().partition(|it| it.output_ps * 10 > cost.0);
+            steps.iter().partition(|it| it.output_ps * PART_OF_MEAN > cost.0);
         let mean = |of: &[&StepTime]| {
             of.iter().map(|it| it.dur_ps).sum::<i64>() / i64::try_from(of.len()).unwrap_or(1).max(1)
         };
@@ -64,23 +80,28 @@ impl Rule for CheckpointStall {
                 Dur(mean(&others))
             );
             let rows = tables.get::<StepTime>();
-            let at =
-                (0..rows.len()).filter(|&it| rows[it].counts && rows[it].output_ps * 10 > cost.0);
-            finding =
-                finding.evidence(Evidence::text(text).rows("step_time", at.take(20).collect()));
+            let at = (0..rows.len())
+                .filter(|&it| rows[it].counts && rows[it].output_ps * PART_OF_MEAN > cost.0);
+            finding = finding
+                .evidence(Evidence::text(text).rows("step_time", at.take(MOST_ROWS).collect()));
         }
         finding = finding.evidence(
             Evidence::text(format!("Most of that time is spent in {name}")).events(events),
         );
+        let site = line_of_loop(tables, Doing::Saving).map(|it| it.site);
+        if let Some(it) = &site {
+            let text = format!("It is called from {}", it.place());
+            finding = finding.evidence(Evidence::text(text).rows("python_line", Vec::new()));
+        }
         let less_often = Prediction::of(tables, "without output");
         if is_summary(&name) {
             return finding
                 .fix(
                     Fix::new(Change::EveryNSteps, "Write summaries every 100th step")
-                        .edit(
-                            "if step % 100 == 0:\n    tf.summary.scalar(\"loss\", loss, step=step)",
-                        )
-                        .gives(less_often),
+                        .edit(edits::SUMMARY_SELDOM)
+                        .gives(less_often)
+                        .at(site)
+                        .amount(SUMMARY_EVERY),
                 )
                 .found();
         }
@@ -92,7 +113,9 @@ impl Rule for CheckpointStall {
                     "Save less often: every few minutes, not every few steps",
                 )
                 .edit(saved_seldom(tables))
-                .gives(less_often),
+                .gives(less_often)
+                .at(site)
+                .amount(SAVE_EVERY),
             )
             .fix(
                 Fix::new(Change::InBackground, format!("Or write in the background{caution}"))
@@ -122,7 +145,7 @@ fn largest_save(tables: &Tables) -> (String, Vec<EventId>) {
             let name = name.rsplit(':').next().unwrap_or(name);
             let sum = saves.entry(name).or_default();
             sum.0 += trace.events.dur[row].0;
-            if sum.1.len() < 10 {
+            if sum.1.len() < MOST_EVENTS {
                 sum.1.push(event);
             }
         }
@@ -135,7 +158,7 @@ fn largest_save(tables: &Tables) -> (String, Vec<EventId>) {
 mod tests {
     use super::CheckpointStall;
     use crate::Verdict;
-    use crate::testing::{finding, missing, verdict};
+    use crate::testing::{finding, in_loop, missing, verdict};
 
     fn picture(save: &str) -> String {
         let mut text = "host/python: ".to_owned();
@@ -164,6 +187,15 @@ mod tests {
         // Taking the saves away leaves 700 of 700 + 600 µs; an undisturbed host is faster still.
         assert!(gain.low < gain.speedup && gain.speedup < gain.high, "{gain:?}");
         assert_eq!(found.cost.0 / 1_000_000, 85, "600 µs over seven steps");
+    }
+
+    #[test]
+    fn the_line_that_saves_is_named() {
+        let file = "/home/me/train.py";
+        let found = in_loop(&CheckpointStall, &picture("SaveV2"), &[(file, "main", 45)]);
+        assert!(found.evidence.iter().any(|it| it.text == "It is called from train.py:45"));
+        let fix = &found.fix[0];
+        assert_eq!((fix.site.as_ref().unwrap().line, fix.amount), (45, Some(1000)));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use analyses::Tables;
 use analyses::step::median;
 use trace::{Counter, Dur};
 
+use crate::confidence;
 use crate::facts::{NO_STEPS, facts, percent};
 use crate::gpu::gpu;
 use crate::samples::Samples;
@@ -29,17 +30,23 @@ rule! {
 }
 
 /// A GPU that is idle for more than half of the time lowers its clock by itself.
+/// Source: choice, a guess.
 const BUSY: f64 = 0.5;
 /// A reason that held in fewer samples passes by.
+/// Source: choice, a guess.
 const OFTEN: f64 = 0.25;
 /// Where no reasons are told: chips of one kind differ by about a tenth in what they keep.
+/// Source: choice, a guess: half as much again as a tenth.
 const FAR_BELOW: f64 = 0.15;
 /// No machine has more GPUs.
+/// Source: choice, a bound on the work.
 const MOST_GPUS: usize = 64;
 /// Nearly all that the card allows.
+/// Source: choice, a guess.
 const AT_ITS_LIMIT: f64 = 0.98;
 
 /// The driver's reasons, as NVML numbers them, and what they mean. The first, an idle GPU, is none.
+/// Source: document, `nvmlClocksEventReasons` of the NVML API reference.
 const REASONS: [(u64, &str); 8] = [
     (0x4, "its power limit"),
     (0x8, "a slowdown by the hardware, for heat, power or a fault"),
@@ -50,6 +57,8 @@ const REASONS: [(u64, &str); 8] = [
     (0x10, "the clock of other GPUs it is tied to"),
     (0x100, "a clock set for displays"),
 ];
+/// The reason that is the power limit alone.
+/// Source: document, `nvmlClocksEventReasonSwPowerCap` of the NVML API reference.
 const POWER_LIMIT: u64 = 0x4;
 
 /// What a GPU lost.
@@ -163,7 +172,7 @@ fn found(samples: &Samples<'_>, worst: &Throttled, cost: Dur, step: Dur) -> Verd
         worst.why()
     );
     let mut finding = Finding::new(title, cost, step)
-        .confidence(if worst.reasons.is_some() { 0.8 } else { 0.5 })
+        .confidence(if worst.reasons.is_some() { confidence::MEASURED } else { confidence::EVEN })
         .evidence(samples.evidence(text, &counters));
     if at_its_limit {
         finding = finding.severity(Severity::Low).fix(

@@ -3,6 +3,8 @@
 use analyses::Tables;
 use trace::Dur;
 
+use crate::confidence;
+use crate::edits;
 use crate::facts::{Facts, NO_STEPS, facts, percent};
 use crate::samples::{NO_SAMPLES, Samples};
 use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
@@ -32,25 +34,34 @@ rule! {
 
 /// Interrupts, the kernel's own threads and a shell take a few hundredths of a machine; what a
 /// quarter of it does beside a training is somebody's work.
+/// Source: choice, a guess.
 const OTHERS_SHARE: f64 = 0.25;
 /// And on a small machine some tenths of a core are a browser or an editor.
+/// Source: choice, a guess.
 const OTHERS_CORES: f64 = 0.5;
 /// Where the training's own waiting was not measured: a thread that waits for a core holds the step
 /// only while nobody of the same step works or sleeps meanwhile. Half of it can be vouched for.
+/// Source: choice, a guess.
 const OF_WAITING: f64 = 0.5;
 /// Below this share of the time in which a thread waits, waking up is all it is.
+/// Source: choice, a guess.
 const WAITED: f64 = 0.10;
 /// Below this share of the step, what others take is said, not alarmed about.
+/// Source: choice, a guess.
 const MUCH: f64 = 0.20;
 /// A quota that is used up now and then, as while a program starts, holds nothing back.
+/// Source: choice, a guess.
 const QUOTA_USED_UP: f64 = 0.10;
 /// A period without quota left was cut off anywhere between its begin and its end.
+/// Source: physical, the mean of all moments of a period.
 const OF_A_PERIOD: f64 = 0.5;
 /// Each thread beyond twice the cores finds two before it; below that, threads of several pools
 /// that take turns are common and harmless.
+/// Source: choice, a guess.
 const MANY_THREADS: f64 = 2.0;
 /// What switching between its own threads costs a program: some hundredths, and more only where
 /// they wait for each other.
+/// Source: choice, a guess: a switch itself takes 4 µs, by `bench/costs/run`.
 const OF_SWITCHING: f64 = 0.10;
 
 impl Rule for CpuContention {
@@ -84,10 +95,7 @@ impl Rule for CpuContention {
         match cause.is_own {
             true => finding.fix(
                 Fix::new(Change::FewerThreads, "Use as many threads as there are cores")
-                    .edit(format!(
-                        "tf.config.threading.set_intra_op_parallelism_threads({})",
-                        seen.cores
-                    ))
+                    .edit(edits::FEWER_THREADS.with(seen.cores))
                     .untold("switching between threads costs little by itself"),
             ),
             false => finding.fix(
@@ -160,7 +168,7 @@ impl<'t> CoreUse<'t> {
                 percent(self.quota_used_up)
             ),
             share: self.quota_used_up * OF_A_PERIOD,
-            confidence: 0.6,
+            confidence: confidence::RATHER,
             fix: "Give the container more CPU (`--cpus`, `resources.limits.cpu`), or use fewer threads",
             is_own: false,
         })
@@ -173,7 +181,7 @@ impl<'t> CoreUse<'t> {
                 percent(self.stolen)
             ),
             share: self.stolen,
-            confidence: 0.7,
+            confidence: confidence::LIKELY,
             fix: "Use a machine with dedicated cores",
             is_own: false,
         })
@@ -187,11 +195,12 @@ impl<'t> CoreUse<'t> {
             if self.allowed < self.cores { self.own_waited? } else { self.waited.unwrap_or(1.0) };
         // Without others the training has their cores: it cannot win more.
         let most = others / self.cores;
-        let (share, confidence) = match self.held_up {
-            Some(it) => (it.min(most), 0.8),
+        let (share, sure) = match self.held_up {
+            Some(it) => (it.min(most), confidence::MEASURED),
             None => {
-                let confidence = if self.waited.is_some() { 0.6 } else { 0.5 };
-                (self.waiting().min(most) * OF_WAITING, confidence)
+                let sure =
+                    if self.waited.is_some() { confidence::RATHER } else { confidence::EVEN };
+                (self.waiting().min(most) * OF_WAITING, sure)
             }
         };
         if waited < WAITED || share <= 0.0 {
@@ -203,7 +212,7 @@ impl<'t> CoreUse<'t> {
                 self.cores, self.runnable
             ),
             share,
-            confidence,
+            confidence: sure,
             fix: "Find them with `top`, and run them elsewhere or later",
             is_own: false,
         })
@@ -222,7 +231,7 @@ impl<'t> CoreUse<'t> {
                 self.runnable, self.cores
             ),
             share: self.waiting().min(OF_SWITCHING),
-            confidence: 0.4,
+            confidence: confidence::DOUBTFUL,
             fix: "",
             is_own: true,
         })

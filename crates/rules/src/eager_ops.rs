@@ -5,8 +5,11 @@ use analyses::code_site::compile_site;
 use analyses::host_call::{HostCall, eager_ops};
 use trace::Dur;
 
-use crate::edits::{in_framework, is_jax};
-use crate::facts::{NO_STEPS, facts, percent, recorded_python, thousands};
+use crate::edits::{self, in_framework, is_jax};
+use crate::facts::{MOST_NAMED, MOST_ROWS, NO_STEPS, facts, percent, recorded_python, thousands};
+use crate::lines::function_of_step;
+use crate::slow_steps::SlowSteps;
+use crate::small_batch::set_up;
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -17,7 +20,9 @@ rule! {
     /// between them, against the time of the ops themselves.
     ///
     /// ## Fix
-    /// Put the whole step in one `tf.function` (Keras: `run_eagerly=False`) or one `jax.jit`.
+    /// Put the whole step in one `tf.function` (Keras: `run_eagerly=False`) or one `jax.jit`. A
+    /// Python loop over the examples of a batch becomes one call (`jax.vmap`). Ops that only watch
+    /// the training need not run in every step.
     ///
     /// ## When it is wrong
     /// A few large ops lose nothing by being called one by one. What Python itself computes
@@ -25,16 +30,33 @@ rule! {
     pub struct EagerOps = "eager-ops";
 }
 
-/// What an op costs inside a graph beside its own work, at worst, likely, at best. Measured on
-/// TensorFlow 2.21's executor.
-const IN_GRAPH_PS: [i64; 3] = [2_000_000, 700_000, 300_000];
-/// What a kernel called on its own takes beside its work, under a profiler; and of tiny ones, the
-/// part that is left when they are fused, folded away or run side by side.
-const ON_ITS_OWN_PS: [i64; 3] = [2_000_000, 10_000_000, 15_000_000];
-const FUSED: [f64; 3] = [0.6, 0.1, 0.03];
-/// Calling one function from Python.
-const CALL_PS: i64 = 300_000_000;
+/// What an op costs inside a graph beside its own work, at worst, likely, at best.
+/// Source: measured by `bench/costs/run`, in TensorFlow 2.21's executor: 0.37 to 0.59 µs one after
+/// another, 0.58 to 1.1 µs side by side, up to 1.6 µs in single rounds.
+const IN_GRAPH_PS: [i64; 3] = [1_600_000, 700_000, 350_000];
+/// What a kernel called on its own takes beside its work, under a profiler.
+/// Source: measured by `bench/costs/run`, the run of a kernel that adds 16 numbers: 6.7 to 9.4 µs,
+/// 6.3 to 13 µs in single calls; at worst a machine is somewhat faster than that one.
+const ON_ITS_OWN_PS: [i64; 3] = [5_000_000, 8_000_000, 13_000_000];
+/// What is left of the work of tiny ops when they are fused, folded away or run side by side, at
+/// worst, likely, at best.
+/// Source: choice, a guess: a third at worst.
+const FUSED: [f64; 3] = [0.3, 0.1, 0.03];
+/// What is left of larger ops, which a graph runs side by side and fuses, at worst, likely, at best.
+/// Source: choice, a guess: at best two at a time, and a fifth of them fused.
+const SIDE_BY_SIDE: [f64; 3] = [1.0, 0.8, 0.4];
+/// Calling one function of TensorFlow from Python.
+/// Source: measured by `bench/costs/run`, a `tf.function` of one argument: 0.34 to 0.36 ms; with 50
+/// variables 0.47 ms.
+const CALL_PS: i64 = 350_000_000;
+/// The same of JAX.
+/// Source: measured by `bench/costs/run`, a `jax.jit` function: 0.007 ms, with 50 arguments 0.11 ms.
+const CALL_JAX_PS: i64 = 110_000_000;
+/// And at most one part in so many of what the eager calls took.
+/// Source: choice, a guess: a quarter.
+const CALL_AT_MOST: i64 = 4;
 /// Where this much of the host's time goes to the calls, the rest of it goes with them.
+/// Source: choice, fitted to eager scripts and their compiled twins.
 const NEARLY_ALL: f64 = 0.6;
 
 impl Rule for EagerOps {
@@ -47,31 +69,37 @@ impl Rule for EagerOps {
             return Verdict::unknown("this profile shows no calls of the training thread");
         }
         let eager = eager_ops(tables);
-        let cost = Dur((eager.calls_ps - eager.work_ps + eager.between_ps).max(0));
+        let host = (facts.of("python") + facts.of("runtime")).0;
+        // Tracing and saving inside a call are causes of their own.
+        let cost = eager.calls_ps - eager.work_ps + eager.between_ps;
+        let cost = Dur(cost.min(host).max(0));
         if !eager.are_many() || facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
         let step = facts.step.0;
-        let taken = eager.calls_ps + eager.between_ps;
-        let host = (facts.of("python") + facts.of("runtime")).0;
+        let taken = (eager.calls_ps + eager.between_ps).min(host + eager.work_ps);
         let rest = match facts.share_of(Dur(taken)) > NEARLY_ALL {
             true => step - host.max(taken - eager.work_ps) - eager.work_ps,
             false => step - taken,
         };
+        let call = if is_jax(tables) { CALL_JAX_PS } else { CALL_PS };
+        let call = call.min(taken / CALL_AT_MOST);
         let new = [0, 1, 2].map(|it| {
             let per_op = eager.work_ps / eager.per_step.max(1);
             let least = (per_op as f64 * FUSED[it]) as i64;
-            let work = (per_op - ON_ITS_OWN_PS[it]).max(least) * eager.per_step;
-            let call = CALL_PS.min(taken / 4);
+            let own = ((per_op - ON_ITS_OWN_PS[it]) as f64 * SIDE_BY_SIDE[it]) as i64;
+            let work = own.max(least) * eager.per_step;
             (rest.max(0) + work + eager.per_step * IN_GRAPH_PS[it] + call).min(step)
         });
         // What is left is predicted as it will be, without a profiler; so is what was there.
         let old = step - recorded_python(tables, cost).0;
         let gain = Gain {
-            low: Gain::of_times(old, new[0]).low,
+            low: Gain::of_range(old, new).low,
             speedup: Gain::of_times(old, new[1]).speedup,
             high: Gain::of_times(step, new[2]).high,
         };
+        // Starting a kernel on its own is overhead as well.
+        let cost = cost.max(Dur(step - new[1]));
         let title = format!(
             "Python dispatches {} ops per step one at a time; that overhead is {cost} ({} of the step)",
             thousands(usize::try_from(eager.per_step).unwrap_or(0)),
@@ -79,17 +107,49 @@ impl Rule for EagerOps {
         );
         let mut ops: Vec<&HostCall> = calls.iter().filter(|it| it.kind != "other").collect();
         ops.sort_by_key(|it| std::cmp::Reverse(it.count));
-        let names: Vec<String> =
-            ops.iter().take(3).map(|it| format!("{} ({:.0})", it.call, it.per_step)).collect();
+        let names: Vec<String> = ops
+            .iter()
+            .take(MOST_NAMED)
+            .map(|it| format!("{} ({:.0})", it.call, it.per_step))
+            .collect();
         let rows = calls.iter().enumerate().filter(|it| it.1.kind != "other").map(|it| it.0);
-        let rows: Vec<usize> = rows.take(20).collect();
+        let rows: Vec<usize> = rows.take(MOST_ROWS).collect();
         let times = format!(
-            "The ops themselves take {}; dispatching them and the Python in between take {}",
+            "Dispatching and the Python in between take {1}, starting and running the ops {0}",
             Dur(eager.work_ps),
             Dur((taken - eager.work_ps).max(0)),
         );
-        let decorator = in_framework(tables, "@tf.function", "@jax.jit");
-        let finding = Finding::new(title, cost, facts.step)
+        let compiled = in_framework(tables, edits::TF_FUNCTION, edits::JAX_JIT);
+        let caller = function_of_step(tables);
+        let mut finding = Finding::new(title, cost, facts.step);
+        if let Some(it) = &caller {
+            let function = it.name.as_ref().map(|it| format!(" of {it}")).unwrap_or_default();
+            let text = format!("They are called from {}{function}", it.place());
+            finding = finding.evidence(Evidence::text(text).rows("python_line", Vec::new()));
+        }
+        let turns = turns(&calls).filter(|_| is_jax(tables));
+        let finding = match turns {
+            None => finding,
+            Some(turns) => {
+                let new = [0, 1, 2].map(|it| {
+                    let work = (eager.work_ps as f64 * TOGETHER[it]) as i64;
+                    let ops = eager.per_step / turns * IN_GRAPH_PS[it];
+                    (rest.max(0) + work + ops + call).min(step)
+                });
+                finding.fix(
+                    Fix::new(
+                        Change::Vectorize,
+                        format!(
+                            "If the loop's {turns} passes are the examples of a batch, compute them in \
+                             one call"
+                        ),
+                    )
+                    .edit(edits::VMAP)
+                    .gives(Some(Gain::of_range(old, new))),
+                )
+            }
+        };
+        let finding = finding
             .evidence(Evidence::text(times).rows("host_call", rows.clone()))
             .evidence(
                 Evidence::text(format!("Most often, per step: {}", names.join(", ")))
@@ -97,9 +157,26 @@ impl Rule for EagerOps {
             )
             .fix(
                 Fix::new(Change::CompileStep, "Turn the whole step into one compiled function")
-                    .edit(format!("{decorator}\ndef train_step(...):"))
-                    .gives(Some(gain)),
+                    .edit(compiled)
+                    .gives(Some(gain))
+                    .at(caller),
+            )
+            .symptom_of(if set_up(tables, &facts).is_some() { &["small-batch"] } else { &[] })
+            .symptom_of(if are_in_slow_steps(tables, cost) { &["step-outliers"] } else { &[] });
+        if turns.is_some() {
+            return finding.found();
+        }
+        // A compiled step is there, and this is beside it.
+        if let Some(compiled) = calls.iter().find(|it| it.kind == "function") {
+            let left = step - taken;
+            let seldom = Gain::on_host(old, [step - cost.0, left, left]);
+            let text = format!(
+                "If these ops only monitor the training, run them every 50 steps, not after each {}",
+                compiled.call
             );
+            let fix = Fix::new(Change::EveryNSteps, text).gives(Some(seldom));
+            return finding.fix(fix).found();
+        }
         match is_jax(tables) {
             true => finding,
             false => finding.fix(
@@ -119,11 +196,44 @@ impl Rule for EagerOps {
     }
 }
 
+/// Whether the ops are those of a few slow steps, as an evaluation every tenth step calls them.
+fn are_in_slow_steps(tables: &Tables, cost: Dur) -> bool {
+    let slow = SlowSteps::find(tables).filter(|it| !it.is_noise && it.period.is_some());
+    slow.is_some_and(|it| it.cost.0 as f64 >= MOSTLY * cost.0 as f64)
+}
+
+/// How often a loop of a step turns: as often as most of its calls come.
+fn turns(calls: &[HostCall]) -> Option<i64> {
+    let is_call = |it: &&HostCall| it.kind != "other";
+    let all: f64 = calls.iter().filter(is_call).map(|it| it.per_step).sum();
+    let times = |turns: i64| {
+        let is_in_loop = |it: &&HostCall| (it.per_step / turns as f64 - 1.0).abs() <= NEARLY;
+        calls.iter().filter(is_call).filter(is_in_loop).map(|it| it.per_step).sum::<f64>()
+    };
+    let candidates = calls.iter().filter(is_call).map(|it| it.per_step.round() as i64);
+    let most = candidates.max_by(|&a, &b| times(a.max(1)).total_cmp(&times(b.max(1))))?;
+    (most >= MANY_TURNS && times(most) >= MOSTLY * all).then_some(most)
+}
+
+/// A call before or after the loop is one more.
+/// Source: choice, a twentieth.
+const NEARLY: f64 = 0.05;
+/// Layers of a model are fewer than this, or called by different names.
+/// Source: choice, a small batch.
+const MANY_TURNS: i64 = 16;
+/// The loop is what most of the calls are for.
+/// Source: physical, nothing else can be more.
+const MOSTLY: f64 = 0.5;
+/// What is left of the ops' own time when all turns are computed at once, at worst, likely, at
+/// best.
+/// Source: choice, a guess: short ops are mostly beginning and end.
+const TOGETHER: [f64; 3] = [1.0, 0.4, 0.02];
+
 #[cfg(test)]
 mod tests {
     use super::EagerOps;
     use crate::Verdict;
-    use crate::testing::{finding, missing, verdict};
+    use crate::testing::{finding, in_loop, missing, verdict};
 
     /// Steps of 40 calls, each 10 µs with `work` of its own, 2 µs apart.
     fn picture(n: i64, work: f64) -> String {
@@ -154,6 +264,40 @@ mod tests {
         );
         let gain = found.gain.unwrap();
         assert!(gain.low > 1.5 && gain.high > gain.speedup, "{gain:?}");
+    }
+
+    #[test]
+    fn a_loop_over_examples_is_one_call() {
+        let mut picture = "host/python: ".to_owned();
+        for step in 0..4 {
+            let at = step * 1000;
+            picture += &format!("train#{step} {at}..{}, ", at + 1000);
+            for turn in 0..32 {
+                let at = at + 30 * turn;
+                picture += &format!(
+                    "PjitFunction(grads) {at}..{}, PjitFunction(add) {}..{}, ",
+                    at + 12,
+                    at + 14,
+                    at + 28
+                );
+            }
+        }
+        let found = finding(&EagerOps, &(picture + "x 0..1"));
+        assert_eq!(found.fix[0].change.name(), "vectorize");
+        assert!(found.fix[0].text.starts_with("If the loop's 32 passes"), "{:?}", found.fix);
+    }
+
+    #[test]
+    fn the_function_that_calls_them_is_the_one_to_compile() {
+        let file = "/home/me/train.py";
+        let stack = [(file, "main", 41), (file, "train_step", 12)];
+        let found = in_loop(&EagerOps, &picture(40, 1.0), &stack);
+        assert_eq!(found.evidence[0].text, "They are called from train.py:1 of train_step");
+        assert_eq!(found.fix[0].site.as_ref().unwrap().kind, "function");
+        // Where the loop itself calls them, its line is named, and nothing is there to compile.
+        let found = in_loop(&EagerOps, &picture(40, 1.0), &stack[..1]);
+        assert_eq!(found.evidence[0].text, "They are called from train.py:41");
+        assert_eq!(found.fix[0].site.as_ref().unwrap().kind, "line");
     }
 
     #[test]

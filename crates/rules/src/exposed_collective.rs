@@ -5,7 +5,7 @@ use analyses::kernel_time::KernelTime;
 use trace::OpKind;
 
 use crate::facts::{Facts, NO_STEPS, facts};
-use crate::gpu::NO_DEVICE;
+use crate::gpu::{LONGEST_NAME, NO_DEVICE};
 use crate::straggler::late;
 use crate::{Change, Evidence, Finding, Fix, Prediction, Rule, Verdict, WORTH_SAYING};
 
@@ -63,7 +63,8 @@ impl Rule for ExposedCollective {
         let rows = tables.get::<KernelTime>();
         let collective = |it: &KernelTime| OpKind::on_device(&it.name) == OpKind::Collective;
         if let Some((row, longest)) = rows.iter().enumerate().find(|it| collective(it.1)) {
-            let name: String = longest.name.chars().take_while(|&it| it != '(').take(60).collect();
+            let name: String =
+                longest.name.chars().take_while(|&it| it != '(').take(LONGEST_NAME).collect();
             let (count, mean) = (longest.count, trace::Dur(longest.mean_ps));
             let text = format!("{name} ran {count} times ({mean} each)");
             finding = finding.evidence(Evidence::text(text).rows("kernel_time", vec![row]));

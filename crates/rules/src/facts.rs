@@ -66,11 +66,15 @@ pub fn has_host_events(tables: &Tables) -> bool {
     tracks.iter().any(|it| it.kind == TrackKind::Thread && !it.events.is_empty())
 }
 
+/// A rule that has this much of a category has nearly all of it.
+/// Source: choice, the tenth that predictions may be wrong by.
+const NEARLY_ALL: f64 = 0.9;
+
 /// What it gives to no longer trace or compile, where `cost` is a rule's part of that.
 pub fn without_compile(tables: &Tables, facts: &Facts, cost: Dur) -> Option<Gain> {
     let all = facts.of("compile");
     // Where a rule holds nearly all of the category, the replay says what is left without it.
-    if cost.0 as f64 >= 0.9 * all.0 as f64 {
+    if cost.0 as f64 >= NEARLY_ALL * all.0 as f64 {
         Gain::of_change(tables, "without compile")
     } else {
         Some(Gain::of_times(facts.step.0, facts.step.0 - cost.0))
@@ -78,15 +82,22 @@ pub fn without_compile(tables: &Tables, facts: &Facts, cost: Dur) -> Option<Gain
 }
 
 /// What recording one call of Python takes.
-/// Source: measured by `bench/capture/overhead` on JAX programs, profiled and not: 0.24 to 1.3 µs.
+/// Source: measured by `bench/costs/run`, 0.2 µs in a loop that does nothing else, up to 0.6 µs on
+/// a busy machine; in JAX programs, profiled and not, it was 0.24 to 1.3 µs.
 const RECORDED_CALL_PS: i64 = 650_000;
+
+/// At most this part of what was found is taken to be recording.
+/// Source: choice, a guess: some of it was there without a profiler.
+const RECORDED_AT_MOST: (i64, i64) = (7, 10);
 
 /// What recording the driving thread's Python calls took of a step, as far as it can be part of
 /// what a rule found.
 pub fn recorded_python(tables: &Tables, found: Dur) -> Dur {
     let calls: i64 = tables.get::<PythonTime>().iter().map(|it| it.calls).sum();
     let n = Counted::of(tables).map_or(1, |it| it.n);
-    Dur((calls.saturating_mul(RECORDED_CALL_PS) / n.max(1)).min(found.0 / 10 * 7).max(0))
+    Dur((calls.saturating_mul(RECORDED_CALL_PS) / n.max(1))
+        .min(found.0 / RECORDED_AT_MOST.1 * RECORDED_AT_MOST.0)
+        .max(0))
 }
 
 impl Facts {
@@ -118,7 +129,10 @@ impl Facts {
 
 /// As many as a person looks at.
 /// Source: choice, one screen.
-const MOST_ROWS: usize = 20;
+pub const MOST_ROWS: usize = 20;
+/// As many of many are named in sentences.
+/// Source: choice, as many as a person keeps in mind.
+pub const MOST_NAMED: usize = 3;
 
 /// An op that computes, on the side that does the computing.
 #[derive(Debug, Clone, PartialEq)]
@@ -179,10 +193,14 @@ impl Op {
     }
 }
 
+/// From here on a number rounds to two digits or more, and needs no decimals.
+/// Source: physical, 9.95 is written as 10.
+pub(crate) const TWO_DIGITS: f64 = 9.95;
+
 /// A share, as a person says it: `68%`, `2.9%`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if percent < 9.95 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
+    if percent < TWO_DIGITS { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
 }
 
 /// A number of things, with its noun: `1 step`, `2,431 ops`.

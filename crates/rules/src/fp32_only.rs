@@ -4,8 +4,9 @@ use analyses::Tables;
 use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
-use crate::edits::{IN_BFLOAT16, in_framework};
-use crate::facts::{NO_STEPS, facts};
+use crate::confidence;
+use crate::edits::{self, in_framework};
+use crate::facts::{MOST_NAMED, NO_STEPS, facts};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, precision,
 };
@@ -31,6 +32,7 @@ rule! {
 }
 
 /// Of the matrix kernels' time, this much must tell its precision before the rest is believed.
+/// Source: choice, more than half.
 const TOLD: f64 = 0.5;
 
 impl Rule for Fp32Only {
@@ -76,18 +78,14 @@ impl Rule for Fp32Only {
         )
         // Precision is the user's choice, and a healthy run may have made it.
         .severity(Severity::Low)
-        .confidence(0.6)
+        .confidence(confidence::RATHER)
         .evidence(
             Evidence::text(format!("None of {} kernels computes in 16 bits", all.len()))
-                .rows("kernel_time", matrix.iter().take(3).map(|it| it.0).collect()),
+                .rows("kernel_time", matrix.iter().take(MOST_NAMED).map(|it| it.0).collect()),
         )
         .fix(
             Fix::new(Change::HalfPrecision, "Compute in 16 bits")
-                .edit(in_framework(
-                    tables,
-                    "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")",
-                    IN_BFLOAT16,
-                ))
+                .edit(in_framework(tables, edits::MIXED_BFLOAT16, edits::BFLOAT16_JAX))
                 .gives(faster.map(|it| it.1)),
         )
         .symptom_of(&["no-tensor-cores"])

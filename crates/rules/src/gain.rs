@@ -72,8 +72,11 @@ struct Rest {
 /// milliseconds, however long the step.
 /// Source: physical, 40 MB of cache at 5 GB/s.
 const DISTURBANCE_PS: i64 = 8_000_000_000;
-/// Moving work elsewhere, or doing it less often, leaves some of it behind.
-/// Source: physical, a call every tenth step instead of every step.
+/// What is done less often leaves some of it behind.
+/// Source: physical, a call every twentieth step instead of every step.
+const SELDOM: f64 = 0.05;
+/// Moving work elsewhere leaves more.
+/// Source: choice, a tenth.
 const MOVED: f64 = 0.10;
 /// What a program no longer does at all leaves next to nothing.
 /// Source: choice, one call in fifty still does it.
@@ -82,11 +85,15 @@ const REMOVED: f64 = 0.02;
 /// The host's part of a step that also saved, ran Python or a large op: it comes back to cold
 /// caches and sleeping threads, and every recorded event takes its time.
 /// Source: measured by `bench/diagnosis/run`: at least 0.4 of what was left of the profiled step.
-const UNDISTURBED: Rest = Rest { at_best: 0.4, most_ps: DISTURBANCE_PS, behind: MOVED };
+const UNDISTURBED: Rest = Rest { at_best: 0.4, most_ps: DISTURBANCE_PS, behind: SELDOM };
 /// The same where the problem is compiling: the first run of a new program is its slowest, in all
 /// of its parts.
 /// Source: measured by `bench/diagnosis/run`: at least 0.25 of what was left of the profiled step.
 const NOT_COMPILED_AGAIN: Rest = Rest { at_best: 0.25, most_ps: i64::MAX, behind: REMOVED };
+/// The same where Python in the input pipeline wanted a core and Python's lock all the time.
+/// Source: choice, half for the core on a machine of two, and half of that for the lock; set after a
+/// workload of `bench/diagnosis` gained more than was promised.
+const UNCROWDED: Rest = Rest { at_best: 0.25, most_ps: i64::MAX, behind: SELDOM };
 /// A device's part, or that of threads that are all busy before and after: slowed alike.
 /// Source: physical, a device does not share the host's caches.
 const AS_IT_IS: Rest = Rest { at_best: 1.0 - PROFILED, most_ps: 0, behind: MOVED };
@@ -157,6 +164,7 @@ impl Prediction {
         let then = LimitedBy::of(&row.limited_by);
         let rest = match then {
             None if !on_device && change == "without compile" => NOT_COMPILED_AGAIN,
+            None if !on_device && change.starts_with("without python in") => UNCROWDED,
             None if !on_device => UNDISTURBED,
             _ => AS_IT_IS,
         };

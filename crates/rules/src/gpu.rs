@@ -50,28 +50,41 @@ pub fn gpu(trace: &Trace) -> Option<Gpu> {
     })
 }
 
+/// The first compute capability with tensor cores.
+/// Source: document, the CUDA programming guide's table of compute capabilities.
+const VOLTA: i64 = 7;
+/// The first compute capability with TF32.
+/// Source: document, the CUDA programming guide's table of compute capabilities.
+const AMPERE: i64 = 8;
+/// The first version of AMD's architecture of which all products have matrix units.
+/// Source: document, AMD's table of accelerators and their LLVM targets.
+const MI300: (i64, i64) = (9, 4);
+/// Threads that a multiprocessor of Turing, of small chips since Ampere, and of all others holds.
+/// Source: document, the CUDA programming guide's table of compute capabilities.
+const THREADS: [u64; 3] = [1024, 1536, 2048];
+
 impl Gpu {
     /// Whether it has matrix units: NVIDIA's since Volta, AMD's since the MI100 (gfx908).
     pub fn has_tensor_cores(&self) -> Option<bool> {
         match (self.capability, self.gfx) {
-            (Some((major, _)), _) => Some(major >= 7),
+            (Some((major, _)), _) => Some(major >= VOLTA),
             // gfx90x is 9.0 for the MI25 as for the MI100; from 9.4 on there is no doubt.
-            (None, Some(version)) => (version >= (9, 4)).then_some(true),
+            (None, Some(version)) => (version >= MI300).then_some(true),
             (None, None) => None,
         }
     }
 
     /// Whether fp32 matrix products can run on tensor cores, as TF32: since Ampere.
     pub fn has_tf32(&self) -> bool {
-        self.capability.is_some_and(|it| it.0 >= 8)
+        self.capability.is_some_and(|it| it.0 >= AMPERE)
     }
 
     /// Threads a multiprocessor holds, by the CUDA guide's table of compute capabilities.
     pub fn threads_per_processor(&self) -> Option<u64> {
         Some(match self.capability? {
-            (7, 5) => 1024,
-            (8, 6..=9) | (12, _) => 1536,
-            _ => 2048,
+            (7, 5) => THREADS[0],
+            (8, 6..=9) | (10, 1) | (11 | 12, _) => THREADS[1],
+            _ => THREADS[2],
         })
     }
 }
@@ -149,12 +162,16 @@ pub fn faster_kernels(tables: &Tables, names: &[&str], part: f64) -> Option<(Dur
     Some((won, Gain::of_times(replay.step_ps(), new_ps)))
 }
 
+/// Names of kernels are cut to so many characters.
+/// Source: choice, most of a line.
+pub const LONGEST_NAME: usize = 60;
+
 /// A kernel as a person would name it: its op first, long template names cut.
 pub fn label(row: &KernelTime) -> String {
     let short = |text: &str| -> String {
         let text = text.trim_start_matches("void ");
         let end = text.find(['<', '(']).unwrap_or(text.len());
-        text[..end].chars().take(60).collect()
+        text[..end].chars().take(LONGEST_NAME).collect()
     };
     match row.op.as_deref().filter(|it| !it.is_empty()) {
         Some(op) => {

@@ -14,8 +14,9 @@ use analyses::step_time::StepTime;
 use trace::Dur;
 
 use crate::change::Change;
+use crate::edits;
 use crate::facts::{Facts, NO_STEPS, facts};
-use crate::{Evidence, Finding, Fix, Prediction, Verdict, WORTH_SAYING};
+use crate::{Evidence, Finding, Fix, Prediction, Verdict, WORTH_FIXING, WORTH_SAYING};
 
 /// Time that steps wait for input, and what makes them wait.
 pub struct Input {
@@ -23,6 +24,8 @@ pub struct Input {
     pub pipeline: Arc<Pipeline>,
     /// What they would wait beyond that once nothing else of the host's held them.
     hidden: Dur,
+    /// What the training thread waits for the interpreter lock that Python in the pipeline holds.
+    locked: Dur,
     pub cause: Cause,
 }
 
@@ -76,12 +79,28 @@ pub fn input(tables: &Tables) -> Result<Input, Verdict> {
     };
     let pipeline = tables.model::<Pipeline>();
     let hidden = hidden(&facts, &pipeline);
-    let cost = facts.of("input") + hidden;
+    let cause = blame(&pipeline);
+    let locked = locked(&pipeline, cause);
+    let cost = facts.of("input") + hidden + locked;
     if facts.share_of(cost) < WORTH_SAYING {
         return Err(Verdict::Clear);
     }
-    let cause = blame(&pipeline);
-    Ok(Input { facts, pipeline, hidden, cause })
+    Ok(Input { facts, pipeline, hidden, locked, cause })
+}
+
+/// Whether Python in the input pipeline holds the training thread up by its lock.
+pub fn holds_the_lock(tables: &Tables) -> bool {
+    input(tables).is_ok_and(|it| it.facts.share_of(it.locked) >= WORTH_FIXING)
+}
+
+/// Python that runs beside the training thread keeps it from running its own.
+fn locked(pipeline: &Pipeline, cause: Cause) -> Dur {
+    let Cause::Python(stage) = cause else { return Dur(0) };
+    let crew = &pipeline.crews[pipeline.stages[stage].works_in];
+    match crew.of {
+        CrewOf::Consumer => Dur(0),
+        _ => Dur((pipeline.rest_ps - pipeline.without_python(stage).rest_ps).max(0)),
+    }
 }
 
 /// What a sharper rule says: its finding of the stage, where the blame is its kind.
@@ -112,6 +131,13 @@ fn hidden(facts: &Facts, pipeline: &Pipeline) -> Dur {
     let needs = ahead.map(|it| it.period_ps()).max().unwrap_or(0);
     Dur((needs.min(pipeline.rest_ps) - stays).clamp(0, removable.max(0)))
 }
+
+/// From here on a stage makes several elements a step.
+/// Source: physical, 1.5 is written as 2.
+const SEVERAL: f64 = 1.5;
+/// An op is named that takes more than one part in so many of a stage's work.
+/// Source: choice, a guess: a third.
+const PART_OF_STAGE: i64 = 3;
 
 /// Why a sharper rule cannot be asked although there is waiting.
 const UNSEEN: &str = "this profile does not show the stages of the input pipeline";
@@ -220,7 +246,7 @@ impl Input {
     /// A finding of what input costs, with what was seen of the stage to blame.
     pub fn finding(&self, tables: &Tables, title: String) -> Finding {
         // What other causes hide is no time of its own: it shows once they are gone.
-        let wait = self.facts.of("input");
+        let wait = self.facts.of("input") + self.locked;
         let finding = Finding::new(title, wait, self.facts.step).evidence(self.waiting(tables));
         match self.stage() {
             Some(stage) => finding.evidence(self.about(stage)),
@@ -242,6 +268,9 @@ impl Input {
         if self.hidden > wait {
             text += &format!("; {} more is hidden behind Python and saving", self.hidden);
         }
+        if self.locked > wait {
+            text += &format!("; about {} more goes to waiting for Python's lock", self.locked);
+        }
         Evidence::text(text).rows("step_time", Facts::rows(tables))
     }
 
@@ -250,7 +279,7 @@ impl Input {
         let mut text =
             format!("{} needs {} of CPU per step", stage_path(stage), Dur(stage.work_ps));
         let per_step = stage.calls as f64 / self.pipeline.n_steps.max(1) as f64;
-        if per_step >= 1.5 {
+        if per_step >= SEVERAL {
             let each = Dur((stage.work_ps as f64 / per_step) as i64);
             text += &format!(" ({per_step:.0} elements, {each} each)");
         }
@@ -259,7 +288,9 @@ impl Input {
             Some(n) => text += &format!(" and handles {n} elements at a time"),
             None => (),
         }
-        if let Some((op, time)) = stage.top_op.as_ref().filter(|it| it.1 * 3 > stage.work_ps) {
+        if let Some((op, time)) =
+            stage.top_op.as_ref().filter(|it| it.1 * PART_OF_STAGE > stage.work_ps)
+        {
             text += &format!("; its slowest op, {op}, takes {}", Dur(*time));
         }
         text += match self.pipeline.fetches_ahead() {
@@ -292,7 +323,31 @@ pub fn named_within(tables: &Tables, stage: &Stage) -> String {
     named(tables, stage).replacen("The input", "the input", 1)
 }
 
+/// A shuffle that throws away much of what is made below it.
+/// Source: choice, half as much again as is used.
+const WASTED: f64 = 1.5;
+
 impl Input {
+    /// Shuffling before a map, where most of what the map makes is never used.
+    pub fn shuffled_first(&self, tables: &Tables) -> Option<Fix> {
+        let stages = &self.pipeline.stages;
+        let (map, shuffle) = stages.iter().find_map(|it| {
+            let parent = &stages[it.parent?];
+            let is_wasted = it.calls as f64 > WASTED * parent.calls as f64;
+            let is_map = it.plain_kind().contains("Map") && it.plain_kind() != "FlatMap";
+            (is_map && parent.plain_kind().starts_with("Shuffle") && is_wasted)
+                .then_some((it, parent))
+        })?;
+        let per_step = |calls: i64| calls as f64 / self.pipeline.n_steps.max(1) as f64;
+        let text = format!(
+            "Shuffle before the map: {:.0} elements are mapped per step, and {:.0} are used",
+            per_step(map.calls),
+            per_step(shuffle.calls)
+        );
+        let fix = Fix::new(Change::CheaperInput, text).edit(edits::SHUFFLE_FIRST);
+        Some(fix.gives(Prediction::of(tables, &format!("shuffle before {}", map.path))))
+    }
+
     /// Keeping what a stage makes; not where it makes something new each time.
     pub fn cached(&self, tables: &Tables, stage: &Stage) -> Option<Fix> {
         if stage.is_random {
@@ -306,10 +361,10 @@ impl Input {
         let text = "If the result is the same in every epoch and fits in memory, cache it";
         let fix = match self.pipeline.stages.iter().any(repeats) {
             true => Fix::new(Change::Cache, format!("{text} before repeat()"))
-                .edit("ds = ds.map(f).cache().repeat()"),
-            false => Fix::new(Change::Cache, text)
-                .edit("ds = ds.map(f).cache()")
-                .at(site_of_stage(tables, stage)),
+                .edit(edits::CACHE_AND_REPEAT),
+            false => {
+                Fix::new(Change::Cache, text).edit(edits::CACHE).at(site_of_stage(tables, stage))
+            }
         };
         Some(fix.gives(prediction))
     }

@@ -2,6 +2,7 @@
 
 use analyses::Tables;
 
+use crate::edits;
 use crate::input::{Cause, Input, SHARPER, input, named_within};
 use crate::{Change, Fix, Gain, Prediction, Rule, Verdict};
 
@@ -42,7 +43,7 @@ impl Rule for InputBound {
             .finding(tables, title)
             .fix(
                 Fix::new(Change::Prefetch, "Prefetch, and map in parallel")
-                    .edit("ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.prefetch(tf.data.AUTOTUNE)")
+                    .edit(edits::PARALLEL_AND_AHEAD)
                     .gives(prediction),
             )
             .symptom_of(&SHARPER)

@@ -43,6 +43,7 @@ impl Rule for InputCpuStarved {
                 let cores = Samples::of(tables).and_then(|it| it.of_cores());
                 let finding =
                     cores.into_iter().fold(input.finding(tables, title), Finding::evidence);
+                let finding = input.shuffled_first(tables).into_iter().fold(finding, Finding::fix);
                 let finding = input.cached(tables, stage).into_iter().fold(finding, Finding::fix);
                 finding.fix(
                 Fix::new(

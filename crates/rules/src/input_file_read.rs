@@ -3,6 +3,7 @@
 use analyses::Tables;
 use trace::Dur;
 
+use crate::edits;
 use crate::input::{Cause, blamed, named_within};
 use crate::samples::Samples;
 use crate::{Change, Finding, Fix, Gain, Prediction, Rule, Verdict};
@@ -48,10 +49,13 @@ impl Rule for InputFileRead {
                     Prediction { gain: Gain { high, ..it.gain }, ..it }
                 });
                 let finding = finding.fix(
-                Fix::new(Change::ParallelInterleave, "Read several files at the same time, and prefetch")
-                    .edit("ds = files.interleave(tf.data.TFRecordDataset,\n                      num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.prefetch(tf.data.AUTOTUNE)")
+                    Fix::new(
+                        Change::ParallelInterleave,
+                        "Read several files at the same time, and prefetch",
+                    )
+                    .edit(edits::PARALLEL_READS)
                     .gives(parallel),
-            );
+                );
                 let storage = "it depends on how fast the other storage is";
                 let finding = match samples.as_ref().and_then(Samples::read_from_afar) {
                 Some((at, kind)) => finding.fix(

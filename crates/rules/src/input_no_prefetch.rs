@@ -4,6 +4,7 @@ use analyses::Tables;
 use analyses::code_site::last_stage_site;
 use trace::Dur;
 
+use crate::edits;
 use crate::input::{Cause, blamed, named_within};
 use crate::{Change, Fix, Prediction, Rule, Verdict};
 
@@ -35,7 +36,7 @@ impl Rule for InputNoPrefetch {
                 );
                 input.finding(tables, title).fix(
                     Fix::new(Change::Prefetch, "Make the next batch while this one is used")
-                        .edit("ds = ds.prefetch(tf.data.AUTOTUNE)")
+                        .edit(edits::PREFETCH)
                         .gives(Prediction::of(tables, "prefetch"))
                         .at(last_stage_site(tables)),
                 )

@@ -4,9 +4,11 @@ use analyses::Tables;
 use analyses::python_line::PythonLine;
 use trace::Dur;
 
+use crate::edits;
+use crate::facts::MOST_NAMED;
 use crate::input::{Cause, blamed, named};
 use crate::lines::{busiest, line_in_words, place};
-use crate::{Change, Evidence, Fix, Prediction, Rule, Verdict};
+use crate::{Change, Evidence, Fix, Gain, Prediction, Rule, Verdict};
 
 rule! {
     /// Batches are made in Python.
@@ -41,20 +43,30 @@ impl Rule for InputPython {
                 let title =
                     format!("{whose} makes batches in Python: {} per step", Dur(stage.work_ps));
                 let mut finding = input.finding(tables, title);
-                for &at in function.iter().flat_map(|it| it.lines.iter().take(3)) {
+                for &at in function.iter().flat_map(|it| it.lines.iter().take(MOST_NAMED)) {
                     let text = line_in_words(&rows[at]);
                     finding = finding.evidence(Evidence::text(text).rows("python_line", vec![at]));
                 }
                 let native = Prediction::of(tables, &format!("without python in {}", stage.path));
+                // At best what stands around the Python in the stage goes with it.
+                let whole = Prediction::of(tables, &format!("without {}", stage.path));
+                let best = whole.map_or(1.0, |it| it.gain.high);
+                let native = native.map(|it| {
+                    let gain = Gain { high: it.gain.high.max(best), ..it.gain };
+                    Prediction { gain, ..it }
+                });
                 let fix = match stage.plain_kind() {
-                "Generator" => Fix::new(
-                    Change::NativeInput,
-                    "Replace the generator with arrays or files that TensorFlow reads itself",
-                )
-                .edit("ds = tf.data.Dataset.from_tensor_slices(arrays)\nds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)"),
-                _ => Fix::new(Change::NativeInput, "Replace the Python function with TensorFlow ops")
-                    .edit("ds = ds.map(f_in_tensorflow_ops, num_parallel_calls=tf.data.AUTOTUNE)"),
-            };
+                    "Generator" => Fix::new(
+                        Change::NativeInput,
+                        "Replace the generator with arrays or files that TensorFlow reads itself",
+                    )
+                    .edit(edits::FROM_ARRAYS),
+                    _ => Fix::new(
+                        Change::NativeInput,
+                        "Replace the Python function with TensorFlow ops",
+                    )
+                    .edit(edits::IN_TENSORFLOW_OPS),
+                };
                 finding.fix(fix.gives(native)).fix(
                     Fix::new(Change::InputWorkers, "Or run the Python in several worker processes")
                         .untold("it depends on whether this Python works or waits"),
@@ -83,6 +95,34 @@ mod tests {
         Iterator::Root::Batch 202..278, Iterator::Root::Batch::Generator 203..277
         host/tf_Compute: MatMul:MatMul 80..100, MatMul:MatMul 180..200, MatMul:MatMul 280..300
         ";
+
+    #[test]
+    fn a_generator_that_holds_the_lock_costs_more_than_it_is_waited_for() {
+        let step = |it: i64| {
+            let at = it * 100;
+            format!(
+                "train#{it} {at}..{}, IteratorGetNext {at}..{}, Iterator::Root{{cpu_budget=4}} {at}..{}, \
+                 Iterator::Root::Prefetch {at}..{}, EagerExecute {}..{}",
+                at + 100,
+                at + 4,
+                at + 4,
+                at + 3,
+                at + 5,
+                at + 99
+            )
+        };
+        let makes = |it: i64| {
+            let at = it * 100;
+            let end = at + 95;
+            format!("PrefetchProduce {at}..{end}, Iterator::Root::Prefetch::Generator {at}..{end}")
+        };
+        let all = |of: &dyn Fn(i64) -> String| (0..5).map(of).collect::<Vec<_>>().join(", ");
+        let picture =
+            format!("host/python: {}\nhost/tf_data_prefetch: {}", all(&step), all(&makes));
+        let found = finding(&InputPython, &picture);
+        assert!(found.takes.0 > 30_000_000, "{found:?}");
+        assert!(found.evidence[0].text.contains("waiting for Python's lock"), "{found:?}");
+    }
 
     #[test]
     fn a_generator_is_python() {

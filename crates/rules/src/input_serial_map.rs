@@ -4,6 +4,7 @@ use analyses::Tables;
 use analyses::code_site::site_of_stage;
 use trace::Dur;
 
+use crate::edits;
 use crate::input::{Cause, blamed, named};
 use crate::{Change, Finding, Fix, Prediction, Rule, Verdict};
 
@@ -43,11 +44,11 @@ impl Rule for InputSerialMap {
                 );
                 let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
                 let finding = input.finding(tables, title).fix(
-                Fix::new(Change::ParallelMap, "Map in parallel, and prefetch")
-                    .edit("ds = ds.map(f, num_parallel_calls=tf.data.AUTOTUNE)\nds = ds.batch(n).prefetch(tf.data.AUTOTUNE)")
-                    .gives(parallel)
-                    .at(site_of_stage(tables, stage)),
-            );
+                    Fix::new(Change::ParallelMap, "Map in parallel, and prefetch")
+                        .edit(edits::PARALLEL_MAP)
+                        .gives(parallel)
+                        .at(site_of_stage(tables, stage)),
+                );
                 input.cached(tables, stage).into_iter().fold(finding, Finding::fix)
             },
         )

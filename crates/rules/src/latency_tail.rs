@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::step_spread::StepSpread;
 use trace::Dur;
 
-use crate::edits::in_framework;
+use crate::edits::{self, in_framework};
 use crate::facts::NO_STEPS;
 use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
 use crate::{Change, Finding, Fix, Rule, Severity, Verdict, facts};
@@ -29,8 +29,10 @@ rule! {
 }
 
 /// From here on a tail is felt: the usual budget for the 99th percentile is twice the median.
+/// Source: choice, a guess.
 const TAIL: f64 = 2.0;
 /// From here on it is a problem of its own, however rare the slow ones are.
+/// Source: choice, a guess.
 const LONG_TAIL: f64 = 5.0;
 
 impl Rule for LatencyTail {
@@ -70,20 +72,25 @@ impl Rule for LatencyTail {
         let fix = |change, text: &str| Fix::new(change, text).gives(gain);
         match slow.category {
             "compute" => finding
-                .fix(fix(Change::PadShapes, "Cap or bucket the size of requests").edit(in_framework(
-                    tables,
-                    "for part in tf.split(x, parts): serve(part)  # at most MAX rows at a time",
-                    "for part in jnp.array_split(x, parts): serve(part)  # at most MAX rows each",
-                )))
+                .fix(
+                    fix(Change::PadShapes, "Cap or bucket the size of requests").edit(
+                        in_framework(tables, edits::SPLIT_REQUESTS, edits::SPLIT_REQUESTS_JAX),
+                    ),
+                )
                 .fix(
                     Fix::new(Change::BalanceWork, "Or serve large requests from a separate queue")
                         .untold("it moves the wait, and does not shorten it"),
                 ),
-            "compile" => {
-                finding.fix(fix(Change::PadShapes, "Call every shape once before serving, or pad requests to a few"))
-            }
-            "input" => finding.fix(fix(Change::Prefetch, "Prefetch, so that no request waits for its data")),
-            _ => finding.fix(fix(Change::InBackground, "Move what the slow ones wait for off the path of the request")),
+            "compile" => finding.fix(fix(
+                Change::PadShapes,
+                "Call every shape once before serving, or pad requests to a few",
+            )),
+            "input" => finding
+                .fix(fix(Change::Prefetch, "Prefetch, so that no request waits for its data")),
+            _ => finding.fix(fix(
+                Change::InBackground,
+                "Move what the slow ones wait for off the path of the request",
+            )),
         }
         .found()
     }

@@ -8,8 +8,13 @@ use analyses::step_time::{HostTimes, busy_devices, host_compute, streams_of};
 use trace::{Dur, EventId, OpKind, TrackId, TrackKind};
 
 /// As many steps are looked at: more say no more.
+/// Source: choice, a bound on the work.
 const MOST_STEPS: usize = 20;
+/// As many waits are shown.
+/// Source: choice, some screens.
+const MOST_WAITS: usize = 100;
 /// Two clocks: an end this little after another is not after it.
+/// Source: choice, a guess.
 const CLOCKS: i64 = 1_000_000;
 
 /// What is said of the mean of some neighbouring steps, of the host with most kernels.
@@ -124,7 +129,7 @@ impl Launches {
         }
         waits.sort_unstable();
         self.waits = waits.len() as f64 / self.n_steps.max(1) as f64;
-        self.wait_events = waits.iter().take(100).map(|it| EventId(it.1)).collect();
+        self.wait_events = waits.iter().take(MOST_WAITS).map(|it| EventId(it.1)).collect();
         self.wait_name = waits.first().map(|it| trace.name(EventId(it.1)).to_owned());
         union(waits.into_iter().map(|it| it.0).collect())
     }

@@ -8,7 +8,8 @@
 //! `strobe explain` prints.
 
 pub mod change;
-mod edits;
+mod confidence;
+pub mod edits;
 mod facts;
 mod finding;
 pub mod gain;
@@ -171,9 +172,10 @@ fn diagnose_by(rules: &[&'static dyn Rule], tables: &Tables) -> Diagnosis {
             Verdict::Unknown(why) => not_checked.push((rule.name(), why)),
         }
     }
-    let problem = |it: &(&dyn Rule, Finding)| !it.0.is_good_end() && it.1.severity > Severity::Low;
-    if found.iter().any(problem) {
-        found.retain(|it| !it.0.is_good_end());
+    // The good end is none where it has found cheaper math.
+    let is_end = |it: &(&dyn Rule, Finding)| it.0.is_good_end() && it.1.severity == Severity::Low;
+    if found.iter().any(|it| it.1.severity > Severity::Low) {
+        found.retain(|it| !is_end(it));
     }
     found.sort_by_key(|it| std::cmp::Reverse(it.1.cost));
     let causes = hang_symptoms(found);
@@ -234,6 +236,7 @@ mod tests {
             .filter(|it| {
                 let helpers = [
                     "change",
+                    "confidence",
                     "edits",
                     "facts",
                     "finding",

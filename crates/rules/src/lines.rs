@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use analyses::Tables;
+use analyses::code_site::{CodeSite, Doing, LoopLine, Site, fit_site, loop_lines};
 use analyses::python_line::PythonLine;
 use trace::Dur;
 
@@ -16,6 +18,7 @@ pub struct Busiest<'a> {
 }
 
 /// With fewer samples a function may be named by chance.
+/// Source: choice, a guess.
 const FEWEST_SAMPLES: i64 = 5;
 
 /// The function that held most of an activity, as far as samples can tell.
@@ -33,6 +36,35 @@ pub fn busiest<'a>(rows: &'a [PythonLine], activity: &str) -> Option<Busiest<'a>
     }
     let ((_, function), (samples, lines)) = functions.into_iter().max_by_key(|it| it.1.0)?;
     Some(Busiest { function, share: samples as f64 / all as f64, lines })
+}
+
+/// A line with less of the samples is not the one to change.
+/// Source: choice, seven in ten.
+const MOST: f64 = 0.7;
+
+/// The line of the training loop that holds most of what the driving thread does, and which is not
+/// the step itself.
+pub fn line_of_loop(tables: &Tables, doing: Doing) -> Option<LoopLine> {
+    let lines = loop_lines(tables, doing);
+    let seen: i64 = lines.iter().map(|it| it.samples).sum();
+    let first = lines.into_iter().find(|it| !it.is_step)?;
+    (seen >= FEWEST_SAMPLES && first.share >= MOST).then_some(first)
+}
+
+/// The function that the training loop calls for nearly all of a step; otherwise the line on which
+/// most of it is.
+pub fn function_of_step(tables: &Tables) -> Option<Site> {
+    let lines = loop_lines(tables, Doing::Anything);
+    let seen: i64 = lines.iter().map(|it| it.samples).sum();
+    let first = lines.into_iter().next().filter(|_| seen >= FEWEST_SAMPLES)?;
+    Some(first.calls.filter(|_| first.share >= MOST).unwrap_or(first.site))
+}
+
+/// Where the training loop is: the user's own, or the call of `model.fit`.
+pub fn place_of_loop(tables: &Tables) -> Option<String> {
+    let rows = tables.get::<CodeSite>();
+    let own = rows.iter().rfind(|it| it.kind == "loop").cloned();
+    own.or_else(|| fit_site(tables)).map(|it| it.place())
 }
 
 /// The path before it is the user's own business.

@@ -4,8 +4,9 @@ use analyses::Tables;
 use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
+use crate::confidence;
 use crate::edits::compiled_whole;
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::facts::{MOST_NAMED, NO_STEPS, facts, percent};
 use crate::gpu::{Gpu, NO_KERNELS, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label};
 use crate::samples::Samples;
 use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
@@ -33,13 +34,17 @@ rule! {
 
 /// The CUDA best practices guide: beyond half, more occupancy rarely helps, but low occupancy
 /// always interferes with hiding latency. A quarter is low for any device.
+/// Source: choice, half of what the guide says.
 const LOW: f64 = 0.25;
 /// Below this a kernel is too short for its shape to matter: the launch is the cost.
+/// Source: document, Holistic Trace Analysis: launching takes 5 to 20 µs.
 const SHORT: Dur = Dur(10_000_000);
 /// How much of what the empty part could have done at best is counted: what binds the kernel,
 /// only counters could tell.
+/// Source: choice, a guess.
 const LIKELY: f64 = 0.5;
 /// Nsight Compute names a tail from a fifth of the kernel's time on.
+/// Source: document, Nsight Compute's advice on tail effects.
 const TAIL: f64 = 0.2;
 
 impl Rule for LowOccupancy {
@@ -83,12 +88,12 @@ impl Rule for LowOccupancy {
             facts.step,
         )
         // Only counters could say whether the empty part would have helped.
-        .confidence(0.5)
+        .confidence(confidence::EVEN)
         .symptom_of(&["small-batch", "tiny-ops"]);
         if finding.severity > Severity::Medium {
             finding = finding.severity(Severity::Medium);
         }
-        for (row, kernel, empty) in empty.iter().take(3) {
+        for (row, kernel, empty) in empty.iter().take(MOST_NAMED) {
             let text = format!("{}: {}", label(kernel), empty.why);
             finding = finding.evidence(Evidence::text(text).rows("kernel_time", vec![*row]));
         }

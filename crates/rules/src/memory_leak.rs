@@ -5,6 +5,8 @@ use analyses::memory::{Memory, growth};
 use analyses::memory_peak::MemoryPeak;
 use trace::{Dur, EventId};
 
+use crate::confidence;
+use crate::edits;
 use crate::facts::facts;
 use crate::memory_pressure::{MEMORY_NOT_TIME, NO_ALLOCATORS, size};
 use crate::samples::Samples;
@@ -33,10 +35,13 @@ rule! {
 }
 
 /// Less over the whole capture is a table that grew or a cache that filled, in any program.
+/// Source: choice, a guess.
 const WORTH_SAYING_BYTES: i64 = 1 << 20;
 /// Memory that lasts for less than about an epoch of ImageNet is an error that will be met.
+/// Source: physical, 1.28 million images in batches of 128.
 const SOON_STEPS: i64 = 10_000;
 /// From so many steps on, chance is no explanation.
+/// Source: choice, a guess.
 const MANY_STEPS: i64 = 10;
 
 impl Rule for MemoryLeak {
@@ -51,18 +56,25 @@ impl Rule for MemoryLeak {
 
 /// In so many parts of the time the lowest level is looked for: as few as tell growth from chance
 /// for sure, so that each is long enough to see memory given back.
+/// Source: choice, a guess.
 const PARTS: usize = 8;
 /// Samples in a part, or its lowest level is none.
+/// Source: choice, a guess.
 const FEWEST_IN_A_PART: usize = 3;
 /// Buffers of threads, caches of file systems and libraries loaded late come to less.
+/// Source: choice, a guess.
 const RESIDENT_BYTES: f64 = 64e6;
 /// And what a large process takes and keeps by the way.
+/// Source: choice, a guess.
 const RESIDENT_SHARE: f64 = 0.05;
 /// A buffer that fills has filled by then; what leaks grows as much in the second half.
+/// Source: choice, half of the half that steady growth would be.
 const STILL_GROWS: f64 = 0.25;
 /// A profiler gives its memory back, and a process that ends all of it.
+/// Source: choice, a guess.
 const SETTLED_PS: i64 = 2_000_000_000_000;
 /// Shorter than this, a few slow steps look like growth.
+/// Source: choice, a second for each part.
 const SHORTEST_PS: i64 = 8_000_000_000_000;
 
 /// What all processes of the run hold, after the capture; `None` where that was not sampled for
@@ -120,7 +132,7 @@ fn of_processes(tables: &Tables) -> Option<Verdict> {
         Dur(1),
     )
     .severity(if soon { Severity::High } else { Severity::Medium })
-    .confidence(0.7)
+    .confidence(confidence::LIKELY)
     .evidence(samples.evidence(text, &["memory/process", "memory/available"]));
     Some(with_fixes(finding).found())
 }
@@ -182,11 +194,11 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
     let mut finding = Finding::new(title, Dur(0), Dur(1))
         .severity(severity)
         .confidence(if fills {
-            0.3
+            confidence::HARDLY
         } else if row.n_steps >= MANY_STEPS {
-            0.85
+            confidence::STRONG
         } else {
-            0.6
+            confidence::RATHER
         })
         .evidence(Evidence::text(text).rows("memory", vec![at]));
     if let Some((row, it)) = keeper {
@@ -207,11 +219,8 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
 fn with_fixes(finding: Finding) -> Finding {
     let release = |text: &str| Fix::new(Change::ReleaseMemory, text).untold(MEMORY_NOT_TIME);
     finding
-        .fix(
-            release("Keep numbers in lists and logs, not tensors")
-                .edit("losses.append(float(loss))"),
-        )
-        .fix(release("Drop what the next step does not need").edit("del outputs, grads"))
+        .fix(release("Keep numbers in lists and logs, not tensors").edit(edits::KEEP_NUMBERS))
+        .fix(release("Drop what the next step does not need").edit(edits::DROP))
         .fix(release("Create variables, functions and datasets before the loop, not inside it"))
         // Every new trace of a function keeps its graph and its constants.
         .symptom_of(&["retracing", "recompilation"])

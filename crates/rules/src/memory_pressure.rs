@@ -9,8 +9,9 @@ use analyses::program_memory::ProgramMemory;
 use analyses::step::Step;
 use trace::{Dur, EventId};
 
-use crate::edits::{in_16_bits, in_framework};
-use crate::facts::{facts, percent};
+use crate::confidence;
+use crate::edits::{self, in_16_bits, in_framework};
+use crate::facts::{TWO_DIGITS, facts, percent};
 use crate::samples::Samples;
 use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
@@ -46,13 +47,17 @@ pub(crate) const NO_ALLOCATORS: &str = "this profile has no memory events; on a 
 pub(crate) const MEMORY_NOT_TIME: &str = "it saves memory, not time";
 
 /// Above this, fragmentation and the next larger batch fail; allocators start to retry.
+/// Source: choice, a guess.
 const NEARLY_FULL: f64 = 0.90;
 /// Above this, nothing is left for a single large tensor.
+/// Source: choice, a guess.
 const FULL: f64 = 0.97;
 /// The largest caches of common servers: what is more must go to memory and come back.
+/// Source: choice, the last-level cache of large servers.
 const BEYOND_CACHES_BYTES: i64 = 256 << 20;
 /// Weights, gradients and an optimizer's state are up to four times the weights, and activations
 /// of a balanced model about as much: eight times is out of balance.
+/// Source: physical, four and about as much again.
 const OUT_OF_BALANCE: i64 = 8;
 
 impl Rule for MemoryPressure {
@@ -93,8 +98,12 @@ impl Rule for MemoryPressure {
     }
 }
 
+/// Less swapped out than this is not mentioned.
+/// Source: choice, a guess.
+const WORTH_A_WORD_BYTES: f64 = 1e6;
 /// Of the machine's memory, caches that can be dropped counted as free: below this the kernel frees
 /// pages while programs wait.
+/// Source: choice, a guess.
 const HARDLY_ANY_LEFT: f64 = 0.05;
 
 /// What samples of the host say; `None` where there are none.
@@ -123,7 +132,7 @@ fn of_samples(tables: &Tables) -> Option<Verdict> {
         _ => return Some(Verdict::Clear),
     };
     let mut text = format!("Something waited for memory {} of the time", percent(waited));
-    if swapped >= 1e6 {
+    if swapped >= WORTH_A_WORD_BYTES {
         text += &format!("; {} of the processes are swapped out", size(swapped as i64));
     }
     if let Some(faults) = samples.mean("memory/major_faults").filter(|&it| it >= 1.0) {
@@ -144,7 +153,7 @@ fn of_samples(tables: &Tables) -> Option<Verdict> {
     ];
     let finding = Finding::new(title, cost, step)
         .severity(severity)
-        .confidence(0.7)
+        .confidence(confidence::LIKELY)
         .evidence(samples.evidence(text, &counters));
     let smaller = "Use a smaller batch, shuffle buffer or cache, or fewer workers";
     Some(finding.fix(Fix::new(Change::LessMemory, smaller).untold(MEMORY_NOT_TIME)).found())
@@ -201,7 +210,7 @@ fn full(tables: &Tables, row: &Memory, at: usize, share: f64) -> Verdict {
     let text = format!("The peak is {}", when(row));
     let finding = Finding::new(title, Dur(0), Dur(1))
         .severity(severity)
-        .confidence(0.85)
+        .confidence(confidence::STRONG)
         .evidence(Evidence::text(text).rows("memory", vec![at]))
         .evidence(holders.evidence());
     with_fixes(tables, finding).found()
@@ -215,7 +224,7 @@ fn host_full(tables: &Tables, used: i64, all: i64) -> Verdict {
     let rows = tables.get::<Memory>();
     let mut finding = Finding::new(title, Dur(0), Dur(1))
         .severity(if share >= FULL { Severity::High } else { Severity::Medium })
-        .confidence(0.6)
+        .confidence(confidence::RATHER)
         .evidence(Evidence::text("As tf.data reports it, for all processes of the host"));
     let largest = rows.iter().filter(|it| it.memory == "host").max_by_key(|it| it.peak_bytes);
     if let Some(row) = largest {
@@ -223,10 +232,7 @@ fn host_full(tables: &Tables, used: i64, all: i64) -> Verdict {
     }
     let less = |text: &str| Fix::new(Change::LessMemory, text).untold(MEMORY_NOT_TIME);
     finding
-        .fix(
-            less("Let tf.data buffer less")
-                .edit("options = tf.data.Options()\noptions.autotune.ram_budget = 1 << 30\nds = ds.with_options(options)"),
-        )
+        .fix(less("Let tf.data buffer less").edit(edits::RAM_BUDGET))
         .fix(less("Use a smaller batch, shuffle buffer or cache"))
         .found()
 }
@@ -256,7 +262,7 @@ fn out_of_balance(tables: &Tables, row: &Memory, at: usize) -> Option<Verdict> {
     let fits_twice = row.capacity_bytes.is_none_or(|it| row.peak_bytes.saturating_add(kept) < it);
     let finding = Finding::new(title, Dur(0), Dur(1))
         .severity(if fits_twice { Severity::Low } else { Severity::Medium })
-        .confidence(0.6)
+        .confidence(confidence::RATHER)
         .evidence(Evidence::text(text).rows("memory", vec![at]))
         .evidence(holders.evidence());
     Some(with_fixes(tables, finding).found())
@@ -286,7 +292,7 @@ fn programs_out_of_balance(tables: &Tables, rows: &[ProgramMemory]) -> Verdict {
     let text = "This is the compiler's plan; the profile does not show the host's memory";
     let finding = Finding::new(title, Dur(0), Dur(1))
         .severity(Severity::Low)
-        .confidence(0.5)
+        .confidence(confidence::EVEN)
         .evidence(Evidence::text(text).rows("program_memory", vec![at]));
     with_fixes(tables, finding).found()
 }
@@ -303,8 +309,7 @@ fn with_fixes(tables: &Tables, finding: Finding) -> Finding {
                      about a third more compute";
     let smaller = "Use a smaller batch: activations shrink with it, weights do not";
     let half = "Compute in 16 bits if the hardware supports it: half the bytes";
-    let checkpointed =
-        in_framework(tables, "block = tf.recompute_grad(block)", "block = jax.checkpoint(block)");
+    let checkpointed = in_framework(tables, edits::RECOMPUTE, edits::RECOMPUTE_JAX);
     let less = |change, text: &str| Fix::new(change, text).untold(MEMORY_NOT_TIME);
     finding
         .fix(less(Change::LessMemory, recompute).edit(checkpointed))
@@ -330,7 +335,11 @@ struct Holder {
     rows: Vec<usize>,
 }
 
+/// Less than one part in so many of the peak hardly counts.
+/// Source: choice, a hundredth.
+const HARDLY_COUNTS: i64 = 100;
 /// So many holders make up a sentence.
+/// Source: choice, as many as a sentence takes.
 const SAID: usize = 3;
 
 impl Holders {
@@ -369,7 +378,7 @@ impl Holders {
 
     /// For the end of a title: what stands in the code comes first, unless it hardly counts.
     fn most(&self) -> String {
-        let counts = |it: &&Holder| it.is_code && it.bytes >= self.peak_bytes / 100;
+        let counts = |it: &&Holder| it.is_code && it.bytes >= self.peak_bytes / HARDLY_COUNTS;
         let (first, named) = (self.groups.first(), self.groups.iter().find(counts));
         match (named, first) {
             (Some(it), Some(first)) if it.bytes < first.bytes => {
@@ -402,19 +411,26 @@ fn kind_of(op: &str) -> &str {
     }
 }
 
+/// Bytes of a kilobyte.
+/// Source: document, the International System of Units.
+const NEXT_UNIT: u64 = 1000;
+/// From here on a number rounds to the next unit.
+/// Source: physical, 999.5 is written as 1000.
+const ROUNDS_UP: f64 = 999.5;
+
 /// Bytes, as a person says them.
 pub(crate) fn size(bytes: i64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-    if bytes.unsigned_abs() < 1000 {
+    if bytes.unsigned_abs() < NEXT_UNIT {
         return format!("{bytes} B");
     }
     let mut value = bytes as f64 / 1000.0;
     let mut unit = 0;
-    while value.abs() >= 999.5 && unit + 1 < UNITS.len() {
+    while value.abs() >= ROUNDS_UP && unit + 1 < UNITS.len() {
         value /= 1000.0;
         unit += 1;
     }
-    let digits = usize::from(value.abs() < 9.95);
+    let digits = usize::from(value.abs() < TWO_DIGITS);
     format!("{value:.digits$} {}", UNITS[unit])
 }
 

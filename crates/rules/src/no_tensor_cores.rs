@@ -3,8 +3,9 @@
 use analyses::Tables;
 use trace::Dur;
 
-use crate::edits::{in_16_bits, in_framework};
-use crate::facts::{NO_STEPS, facts, percent};
+use crate::confidence;
+use crate::edits::{self, in_16_bits, in_framework};
+use crate::facts::{MOST_NAMED, NO_STEPS, facts, percent};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label, precision,
 };
@@ -31,6 +32,7 @@ rule! {
 
 /// What stays of a matrix kernel's time in 16 bits, at worst: half the bytes, whatever the math.
 /// NVIDIA's mixed-precision guide tells of 8 times the math and half the memory traffic.
+/// Source: document, NVIDIA's guide to mixed-precision training.
 pub const IN_16_BITS: f64 = 0.5;
 
 impl Rule for NoTensorCores {
@@ -68,12 +70,12 @@ impl Rule for NoTensorCores {
             facts.step,
         )
         // Precision is a choice; what it saves is an estimate.
-        .confidence(0.7);
+        .confidence(confidence::LIKELY);
         let gain = faster.map(|it| it.1);
         if finding.severity > Severity::Medium {
             finding = finding.severity(Severity::Medium);
         }
-        for (row, kernel) in idle.iter().take(3) {
+        for (row, kernel) in idle.iter().take(MOST_NAMED) {
             let text = format!("{}: {} of the kernels' time", label(kernel), percent(kernel.share));
             finding = finding.evidence(Evidence::text(text).rows("kernel_time", vec![*row]));
         }
@@ -88,11 +90,7 @@ impl Rule for NoTensorCores {
         if gpu.has_tf32() {
             finding = finding.fix(
                 Fix::new(Change::HalfPrecision, "Or let fp32 products round to TF32")
-                    .edit(in_framework(
-                        tables,
-                        "tf.config.experimental.enable_tensor_float_32_execution(True)",
-                        "jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\")",
-                    ))
+                    .edit(in_framework(tables, edits::TF32, edits::TF32_JAX))
                     .untold(estimate),
             );
         }

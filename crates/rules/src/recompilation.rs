@@ -4,8 +4,11 @@ use analyses::Tables;
 use analyses::compile::{Compile, is_shapes};
 use trace::{Dur, EventId};
 
-use crate::edits::is_jax;
-use crate::facts::{NO_STEPS, counted, counted_steps, facts, has_host_events, without_compile};
+use crate::confidence;
+use crate::edits::{self, Edit, is_jax};
+use crate::facts::{
+    MOST_NAMED, NO_STEPS, counted, counted_steps, facts, has_host_events, without_compile,
+};
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
@@ -62,7 +65,7 @@ impl Rule for Recompilation {
         );
         let gain = without_compile(tables, &facts, cost);
         if main.steps < 2 {
-            finding = finding.severity(Severity::Low).confidence(0.5);
+            finding = finding.severity(Severity::Low).confidence(confidence::EVEN);
         }
         let mut seen = format!("Compiling takes {}", facts.per_step(cost));
         if let Some(calls) = main.calls {
@@ -73,7 +76,7 @@ impl Rule for Recompilation {
         if let Some(changed) = &main.changed {
             finding = finding.evidence(Evidence::text(changed).rows("compile", vec![row]));
         }
-        for (row, other) in compiled().filter(|it| it.0 != row).take(3) {
+        for (row, other) in compiled().filter(|it| it.0 != row).take(MOST_NAMED) {
             let name = other.function.as_deref().unwrap_or("A program without a name");
             let steps = counted(usize::try_from(other.steps).unwrap_or(0), "step");
             let text = format!("{name} was compiled too, in {steps} ({} each)", Dur(other.mean_ps));
@@ -91,30 +94,22 @@ impl Rule for Recompilation {
 }
 
 fn fixes(finding: Finding, main: &Compile, jax: bool, gain: Option<Gain>) -> Finding {
-    let fix = |change, text: &str, edit: &str| Fix::new(change, text).edit(edit).gives(gain);
+    let fix = |change, text: &str, edit: Edit| Fix::new(change, text).edit(edit).gives(gain);
     let pad = match jax {
-        true => "x = jnp.pad(x, ((0, BATCH - len(x)), (0, 0)))  # one shape, and a mask",
-        false => "ds = ds.padded_batch(batch_size, padded_shapes=shapes, drop_remainder=True)",
+        true => edits::PAD_JAX,
+        false => edits::PADDED_BATCH,
     };
     let padded = |it: Finding| {
         it.fix(fix(Change::PadShapes, "Pad or bucket the inputs to a few shapes", pad))
     };
     let once = "Create the compiled function once, before the loop";
     let created_once = |it: Finding| match jax {
-        true => it
-            .fix(fix(
-                Change::CreateOnce,
-                once,
-                "step = jax.jit(step_fn)  # not jax.jit(lambda …) in the loop",
-            ))
-            .fix(fix(
-                Change::TensorArguments,
-                "Pass what changes as an array: every new static argument is a new program",
-                "step(params, x, jnp.asarray(lr))  # not in static_argnums",
-            )),
-        false => {
-            it.fix(fix(Change::CreateOnce, once, "step = tf.function(step_fn, jit_compile=True)"))
-        }
+        true => it.fix(fix(Change::CreateOnce, once, edits::JIT_ONCE)).fix(fix(
+            Change::TensorArguments,
+            "Pass what changes as an array: every new static argument is a new program",
+            edits::ARRAY_ARGUMENT,
+        )),
+        false => it.fix(fix(Change::CreateOnce, once, edits::XLA_ONCE)),
     };
     match main.changed.as_deref().map(is_shapes) {
         Some(true) => padded(finding),

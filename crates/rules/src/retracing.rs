@@ -6,8 +6,13 @@ use analyses::compile::{Compile, MADE_ANEW, is_shapes};
 use analyses::python_line::PythonLine;
 use trace::{Dur, EventId};
 
-use crate::facts::{NO_STEPS, counted, counted_steps, facts, has_host_events, without_compile};
+use crate::confidence;
+use crate::edits::{self, Written};
+use crate::facts::{
+    MOST_NAMED, NO_STEPS, counted, counted_steps, facts, has_host_events, without_compile,
+};
 use crate::lines::{busiest, place};
+use crate::small_batch::set_up;
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
@@ -74,7 +79,7 @@ impl Rule for Retracing {
         );
         let gain = without_compile(tables, &facts, cost);
         if main.steps < 2 {
-            finding = finding.severity(Severity::Low).confidence(0.5);
+            finding = finding.severity(Severity::Low).confidence(confidence::EVEN);
         }
         let mut seen = format!("Tracing and what follows it take {}", facts.per_step(cost));
         if let Some(calls) = main.calls {
@@ -93,7 +98,7 @@ impl Rule for Retracing {
         if let Some(changed) = shapes.or(main.changed.as_deref()) {
             finding = finding.evidence(Evidence::text(changed).rows("compile", vec![row]));
         }
-        for (row, other) in traced().filter(|it| it.0 != row).take(3) {
+        for (row, other) in traced().filter(|it| it.0 != row).take(MOST_NAMED) {
             let name = other.function.as_deref().unwrap_or("A function without a name");
             let steps = counted(usize::try_from(other.steps).unwrap_or(0), "step");
             let text = format!("{name} was traced too, in {steps} ({} each)", Dur(other.mean_ps));
@@ -120,9 +125,11 @@ impl Rule for Retracing {
                         Change::CreateOnce,
                         "In Keras, call the model itself: predict builds a new pipeline on every call",
                     )
-                    .edit("y = model(x)  # or model.predict_on_batch(x), instead of model.predict(x)")
+                    .edit(edits::CALL_THE_MODEL)
                     .gives(gain),
-                ),
+                )
+                // A pipeline that is built for one call is all of that call's trouble.
+                .symptom_of(if set_up(tables, &facts).is_some() { &["small-batch"] } else { &[] }),
         }
         .found()
     }
@@ -132,6 +139,16 @@ impl Rule for Retracing {
     }
 }
 
+/// Keras' own functions, which `model.compile` discards.
+const OF_KERAS: [&str; 6] = [
+    "one_step_on_data",
+    "one_step_on_iterator",
+    "multi_step_on_iterator",
+    "train_function",
+    "test_function",
+    "predict_function",
+];
+
 fn fixes(
     finding: Finding,
     function: &str,
@@ -140,19 +157,26 @@ fn fixes(
     gain: Option<Gain>,
     site: Option<Site>,
 ) -> Finding {
-    let fix = |change, text: &str, edit: &str| Fix::new(change, text).edit(edit).gives(gain);
+    let fix = |change, text: &str, edit: Written| Fix::new(change, text).edit(edit).gives(gain);
+    if is_new && OF_KERAS.iter().any(|it| function.starts_with(it)) {
+        return finding.fix(fix(
+            Change::CreateOnce,
+            "Call model.compile once, before the loop: each call discards the compiled function",
+            edits::SET_RATE.into(),
+        ));
+    }
     if is_new {
         return finding.fix(fix(
             Change::CreateOnce,
             "Create the function once, before the loop; what differs per step becomes an argument",
-            "step = tf.function(step_fn)  # before the loop, not inside it",
+            edits::FUNCTION_ONCE.into(),
         ));
     }
     let name = if function.starts_with(char::is_alphabetic) { function } else { "step" };
     let tensors = fix(
         Change::TensorArguments,
         "Pass tensors, not Python numbers: every new number is a new trace",
-        &format!("{name}(x, tf.constant(n))  # not {name}(x, n)"),
+        edits::TENSOR_ARGUMENT.with(name),
     );
     let finding = if shapes { finding } else { finding.fix(tensors) };
     finding
@@ -160,19 +184,19 @@ fn fixes(
             fix(
                 Change::RelaxShapes,
                 "Let one trace serve many shapes",
-                "@tf.function(reduce_retracing=True)",
+                edits::REDUCE_RETRACING.into(),
             )
             .at(site),
         )
         .fix(fix(
             Change::RelaxShapes,
             "Or declare the signature once, with None for what varies",
-            "@tf.function(input_signature=[tf.TensorSpec([None, …], tf.float32)])",
+            edits::INPUT_SIGNATURE.into(),
         ))
         .fix(fix(
             Change::PadShapes,
             "Or pad batches to a few shapes, and drop the shorter last one",
-            "ds = ds.batch(batch_size, drop_remainder=True)",
+            edits::DROP_REMAINDER.into(),
         ))
 }
 
@@ -196,6 +220,15 @@ mod tests {
             );
         }
         picture
+    }
+
+    #[test]
+    fn a_model_compiled_in_the_loop_is_told_by_its_function() {
+        let args = ["traced=true;tracing_count=2"; 6];
+        let picture = steps(&args).replace("train_step", "one_step_on_data");
+        let found = finding(&Retracing, &picture);
+        assert!(found.title.contains("created and traced again"), "{}", found.title);
+        assert!(found.fix[0].text.starts_with("Call model.compile once"), "{:?}", found.fix);
     }
 
     #[test]

@@ -140,6 +140,7 @@ impl<'t> Samples<'t> {
 }
 
 /// A machine has at most so many.
+/// Source: choice, a bound on the work.
 const MOST_GPUS: usize = 16;
 
 /// File systems that reach over a network, or may: those in user space mostly stand for a bucket.

@@ -36,13 +36,26 @@ pub const TOO_FEW: &str = "fewer than five steady steps";
 
 /// Slow steps less far from the others than this are noise unless they come regularly: on two cores
 /// shared with others, steps of a healthy run take up to twice as long now and then.
+/// Source: choice, a guess.
 const FAR: f64 = 2.0;
 
 /// How much of slow steps' excess goes when they are split, moved or made rarer: at worst, likely,
 /// at best.
+/// Source: choice, fitted to scripts with slow steps and their fixed twins.
 const WON: [f64; 3] = [0.6, 0.95, 1.0];
 
+/// Slow steps are alike where this part of them is.
+/// Source: choice, two thirds.
+const ALIKE: (usize, usize) = (2, 3);
+/// Fewer slow steps are no pattern.
+/// Source: choice, two may be chance.
+const FEWEST_SLOW: usize = 3;
+/// As many steps are named by their numbers.
+/// Source: choice, half a line.
+const MOST_NUMBERS: usize = 8;
+
 /// And these are far enough even if a single op took the time.
+/// Source: choice, a guess.
 const VERY_FAR: f64 = 5.0;
 
 impl SlowSteps {
@@ -120,6 +133,9 @@ impl SlowSteps {
         }
         match (&self.name, self.category) {
             (Some(name), "compile") => format!("; the extra time traces or compiles {name}"),
+            (Some(name), _) if name.starts_with("TFE_") => {
+                "; the extra time is spent calling ops one at a time".to_owned()
+            }
             (Some(name), _) => format!("; the extra time is spent in {name}"),
             (None, "python") => "; the extra time is Python outside the framework".to_owned(),
             (None, "idle") => "; the profile does not show why".to_owned(),
@@ -130,8 +146,15 @@ impl SlowSteps {
     /// What it gives when slow steps are split, moved or made rarer; absent where they are noise.
     pub fn gain(&self) -> Option<Gain> {
         let step = self.spread.mean_ps;
-        let left = |part: f64| step - (self.own_cost.0 as f64 * part) as i64;
-        (!self.is_noise).then(|| Gain::on_host(step, WON.map(left)))
+        let left = |cost: Dur, part: f64| step - (cost.0 as f64 * part) as i64;
+        let [worst, likely, best] = WON;
+        // At best the other slow steps have the same cause, and were only hit on top.
+        let new = [
+            left(self.own_cost, worst),
+            left(self.own_cost, likely),
+            left(self.cost.max(self.own_cost), best),
+        ];
+        (!self.is_noise).then(|| Gain::on_host(step, new))
     }
 
     /// What both rules say in the same words.
@@ -143,8 +166,12 @@ impl SlowSteps {
             let step = steps.iter().find(|it| it.host == row.host && it.step == row.step);
             step.and_then(|it| it.number).unwrap_or(row.step)
         };
-        let mut numbers: Vec<String> =
-            self.rows.iter().take(8).map(|&it| number(&outliers[it]).to_string()).collect();
+        let mut numbers: Vec<String> = self
+            .rows
+            .iter()
+            .take(MOST_NUMBERS)
+            .map(|&it| number(&outliers[it]).to_string())
+            .collect();
         if self.rows.len() > numbers.len() {
             numbers.push("…".to_owned());
         }
@@ -179,7 +206,7 @@ impl SlowSteps {
         }
         // What other programs took is not the run's to save: no gain, and no place above real causes.
         finding.cost = finding.cost.min(Dur((step.0 as f64 * WORTH_FIXING) as i64));
-        finding.severity(Severity::Low).confidence(0.4).evidence(
+        finding.severity(Severity::Low).confidence(crate::confidence::DOUBTFUL).evidence(
             Evidence::text(match self.rows.len() {
                 1 => "It happened once, which says little about later steps",
                 _ => "They share no clear cause; the machine may have been busy",
@@ -223,7 +250,7 @@ impl SlowSteps {
 fn extra_call(rows: &[(usize, &StepOutlier)]) -> Option<String> {
     let first = rows.iter().find_map(|it| it.1.extra_call.clone())?;
     let same = rows.iter().filter(|it| it.1.extra_call.as_ref() == Some(&first)).count();
-    (same * 3 >= rows.len() * 2).then_some(first)
+    (same * ALIKE.1 >= rows.len() * ALIKE.0).then_some(first)
 }
 
 /// Whether a busy machine explains slow steps: few, near to the others, or each hit elsewhere.
@@ -244,7 +271,7 @@ fn is_noise(
     if period.is_some() || extra_call(rows).is_some() || matches!(category, "output" | "compile") {
         return false;
     }
-    if !holds_most || ratio < FAR || rows.len() < 3 {
+    if !holds_most || ratio < FAR || rows.len() < FEWEST_SLOW {
         return true;
     }
     match category {
@@ -260,10 +287,10 @@ fn is_noise(
 /// Whoever is interrupted is interrupted anywhere; an op that has more to do is the same one.
 fn same_longest(rows: &[(usize, &StepOutlier)]) -> bool {
     let same = rows.iter().filter(|it| it.1.longest == rows[0].1.longest).count();
-    same * 3 >= rows.len() * 2
+    same * ALIKE.1 >= rows.len() * ALIKE.0
 }
 
-fn ordinal(number: i64) -> String {
+pub fn ordinal(number: i64) -> String {
     let ending = match (number % 10, number % 100) {
         (_, 11..=13) => "th",
         (1, _) => "st",
@@ -294,7 +321,7 @@ pub fn is_forward_only(tables: &Tables) -> bool {
             .iter()
             .any(|word| head.windows(word.len()).any(|it| it == *word))
     };
-    if tables.trace().programs().take(64).any(|it| takes_gradients(it.1)) {
+    if tables.trace().programs().take(MOST_PROGRAMS).any(|it| takes_gradients(it.1)) {
         return false;
     }
     if ops.iter().any(|it| it.family == "tensorflow") {
@@ -307,5 +334,10 @@ pub fn is_forward_only(tables: &Tables) -> bool {
     serves.iter().any(|it| marker.contains(it))
 }
 
+/// As many compiled programs are searched.
+/// Source: choice, a bound on the work.
+const MOST_PROGRAMS: usize = 64;
+
 /// Programs can be large; what they take gradients of stands everywhere in them.
+/// Source: choice, a bound on the work.
 const MOST_SEARCHED: usize = 1 << 20;

@@ -2,13 +2,16 @@
 
 use analyses::Tables;
 use analyses::code_site::{Site, site_of_stage};
+use analyses::host_call::HostCall;
 use analyses::input_stage::pipeline::Pipeline;
 use hashbrown::HashSet;
 use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace};
 
-use crate::edits::is_jax;
+use crate::confidence;
+use crate::edits::{self, is_jax};
 use crate::facts::{Facts, NO_STEPS, Op, facts, percent};
 use crate::gain::PROFILED;
+use crate::input::holds_the_lock;
 use crate::launches::launches;
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_FIXING};
 
@@ -17,7 +20,8 @@ rule! {
     ///
     /// ## Evidence
     /// The batch, as the input pipeline's stages tell it, and the runtime's time of a step against
-    /// the time that computes; on a GPU, kernels about as short as a launch.
+    /// the time that computes; on a GPU, kernels about as short as a launch. Or an input pipeline
+    /// that is built for every single call of a model, as Keras' `predict` does.
     ///
     /// ## Fix
     /// A larger batch spreads the fixed cost over more examples, up to where that is a fifth of a
@@ -41,6 +45,12 @@ const MOSTLY: f64 = 0.5;
 /// As for tiny ops: shorter work is not worth a launch.
 /// Source: document, Holistic Trace Analysis: launching takes 5 to 20 µs.
 const SHORT: Dur = Dur(20_000_000);
+/// A batch is large enough where what every step costs anyway is this part of it.
+/// Source: choice, a fifth.
+const SMALL_PART: f64 = 0.2;
+/// As many names of stages are looked at for the size of the batch.
+/// Source: choice, a bound on the work.
+const MOST_STAGES: usize = 200;
 /// An op that runs this often in a step is in a loop: no model has so many layers of one name.
 /// Source: physical, names of ops are unique in a graph.
 const MANY_TIMES: i64 = 8;
@@ -53,6 +63,9 @@ impl Rule for SmallBatch {
         // The framework's time is then that of waiting for the device, too.
         if analyses::run_info::hides_its_work(tables.trace()) {
             return Verdict::unknown("nothing that ran on the accelerator was recorded");
+        }
+        if let Some(set_up) = set_up(tables, &facts) {
+            return set_up.finding(tables, &facts).found();
         }
         let told = batch(tables.trace());
         let fixed = facts.of("runtime");
@@ -83,13 +96,13 @@ impl Rule for SmallBatch {
                 format!(
                     "A batch of {batch} is too small: {share} of each step ({fixed}) is fixed overhead"
                 ),
-                format!("ds = ds.batch({})", batch * times),
+                edits::BATCH_OF.with(batch * times),
                 Evidence::text(format!("The input pipeline makes batches of {batch}"))
                     .events(vec![event]),
             ),
             None => (
                 format!("The batch is too small: {share} of each step ({fixed}) is fixed overhead"),
-                format!("batch_size = batch_size * {times}"),
+                edits::TIMES_LARGER_BATCH.with(times),
                 Evidence::text(format!("The ops of a step compute for {}", facts.of("compute")))
                     .rows("step_time", Facts::rows(tables)),
             ),
@@ -101,7 +114,7 @@ impl Rule for SmallBatch {
         );
         larger.amount = amount;
         let finding = Finding::new(title, fixed, facts.step)
-            .confidence(if told.is_some() { 0.7 } else { 0.5 })
+            .confidence(if told.is_some() { confidence::LIKELY } else { confidence::EVEN })
             .evidence(evidence)
             .fix(larger.edit(size).gives(Some(grown.gain)).at(batch_site(tables)));
         let several = "it depends on how much of the overhead is paid per call";
@@ -109,16 +122,91 @@ impl Rule for SmallBatch {
             true => finding,
             false => finding.fix(
                 Fix::new(Change::StepsPerCall, "Or run several steps in one call")
-                    .edit("model.compile(..., steps_per_execution=10)")
+                    .edit(edits::STEPS_PER_EXECUTION)
                     .untold(several),
             ),
         }
         .symptom_of(&["eager-ops", "tiny-ops", "retracing", "recompilation", "sync-stall"])
+        .symptom_of(if holds_the_lock(tables) { &["input-python"] } else { &[] })
         .found()
     }
 
     fn in_headline(&self) -> Option<&'static str> {
         Some("is fixed overhead that a larger batch would share")
+    }
+}
+
+/// A new input pipeline for every call of a model.
+#[derive(Debug)]
+pub struct SetUp {
+    /// What is called with it.
+    function: String,
+    /// What stays of a step: the call, and waiting for its batch.
+    stays: Dur,
+    /// Rows of `host_call`.
+    rows: Vec<usize>,
+}
+
+/// A step that is mostly the building of its input pipeline.
+pub fn set_up(tables: &Tables, facts: &Facts) -> Option<SetUp> {
+    let calls = tables.get::<HostCall>();
+    let in_every_step = |it: &HostCall| it.per_step.round() >= 1.0;
+    let made = calls.iter().position(|it| it.call == "MakeIterator" && in_every_step(it))?;
+    let functions = calls.iter().enumerate().filter(|it| it.1.kind == "function");
+    let (row, function) =
+        functions.filter(|it| in_every_step(it.1)).max_by_key(|it| it.1.total_ps)?;
+    // Where it is called many times, the pipeline serves them all.
+    if function.per_step.round() > 1.0 {
+        return None;
+    }
+    let batches = calls.iter().filter(|it| it.call == "next batch").map(|it| it.total_ps);
+    let stays = Dur(function.total_ps + batches.sum::<i64>());
+    let is_mostly = facts.share_of(Dur(facts.step.0 - stays.0)) >= MOSTLY;
+    is_mostly.then(|| SetUp { function: function.call.clone(), stays, rows: vec![made, row] })
+}
+
+/// A call of the model itself, as times of its compiled part: at worst, likely, at best.
+/// Source: choice, a guess; arguments are converted and results copied.
+const CALLED_DIRECTLY: [i64; 3] = [4, 2, 1];
+
+impl SetUp {
+    fn finding(&self, tables: &Tables, facts: &Facts) -> Finding {
+        let fixed = Dur(facts.step.0 - self.stays.0);
+        let batch = batch(tables.trace()).map(|it| it.0);
+        let times = batch.map_or(COMMON / 2, |it| COMMON / it).max(2);
+        let surely = fixed.0 as f64 * (1.0 - PROFILED);
+        let (step, per_call) = (facts.step.0 as f64, fixed.0 as f64);
+        let an_example = |fixed: f64| step / (fixed / times as f64 + step - fixed);
+        let gain = Gain {
+            low: an_example(surely),
+            speedup: an_example(per_call),
+            high: times as f64 * (1.0 + PROFILED),
+        };
+        let directly = CALLED_DIRECTLY.map(|it| it * self.stays.0);
+        let title = format!(
+            "Every step builds a new input pipeline for one call of {}: {}",
+            self.function,
+            facts.per_step(fixed)
+        );
+        let text = format!("The call itself and its batch take {}", facts.per_step(self.stays));
+        Finding::new(title, fixed, facts.step)
+            .headline("is spent building an input pipeline for one call")
+            .evidence(Evidence::text(text).rows("host_call", self.rows.clone()))
+            .fix(
+                Fix::new(
+                    Change::LargerBatch,
+                    format!(
+                        "Pass {times}× as many examples in each call (the gain is per example)"
+                    ),
+                )
+                .edit(edits::PREDICT_ALL)
+                .gives(Some(gain)),
+            )
+            .fix(
+                Fix::new(Change::CreateOnce, "Or call the model itself, which builds no pipeline")
+                    .edit(edits::CALL_THE_MODEL)
+                    .gives(Some(Gain::of_range(facts.step.0, directly))),
+            )
     }
 }
 
@@ -159,7 +247,7 @@ impl Growth {
         let perhaps = likely + facts.of("compute").0 as f64 * brief;
         let most = batch.map_or(COMMON / 2, |it| COMMON / it).max(2);
         let mut times = 2;
-        while times < most && likely > 0.2 * (likely + times as f64 * (step - likely)) {
+        while times < most && likely > SMALL_PART * (likely + times as f64 * (step - likely)) {
             times *= 2;
         }
         let an_example = |fixed: f64| step / (fixed / times as f64 + step - fixed);
@@ -184,7 +272,7 @@ fn batch(trace: &Trace) -> Option<(u64, EventId)> {
         let event = EventId(row as u32);
         let name = trace.name(event);
         // Stages of many files are many names; the outermost are met first.
-        if seen.len() > 200 || !name.starts_with("Iterator::") || !name.contains("Batch") {
+        if seen.len() > MOST_STAGES || !name.starts_with("Iterator::") || !name.contains("Batch") {
             continue;
         }
         let depth = name.matches("::").count();
@@ -237,6 +325,39 @@ mod tests {
         assert!(found.title.starts_with("A batch of 4 is too small"), "{}", found.title);
         let shape = finding(&SmallBatch, &picture("shapes=[8,3]"));
         assert!(shape.title.starts_with("A batch of 8 is too small"), "{}", shape.title);
+    }
+
+    #[test]
+    fn a_pipeline_for_a_single_call_is_set_up_for_nothing() {
+        let steps = |calls: usize| {
+            let step = |it: usize| {
+                let at = it * 1000;
+                let called = (0..calls).map(|it| {
+                    let from = at + 850 + 20 * it;
+                    format!("EagerLocalExecute: __inference_one_step_1 {from}..{}", from + 15)
+                });
+                format!(
+                    "predict#{it} {at}..{}, EagerLocalExecute: MakeIterator {}..{}, {}",
+                    at + 1000,
+                    at + 10,
+                    at + 800,
+                    called.collect::<Vec<_>>().join(", ")
+                )
+            };
+            format!("host/python: {}", (0..4).map(step).collect::<Vec<_>>().join(", "))
+        };
+        let found = finding(&SmallBatch, &steps(1));
+        assert!(
+            found
+                .title
+                .starts_with("Every step builds a new input pipeline for one call of one_step"),
+            "{}",
+            found.title
+        );
+        let gain = found.gain.unwrap();
+        assert!(gain.low > 5.0 && gain.high > 30.0, "{gain:?}");
+        let shared = finding(&SmallBatch, &steps(5)).title;
+        assert!(shared.starts_with("The batch is too small"), "many calls share it: {shared}");
     }
 
     #[test]

@@ -4,9 +4,9 @@ use analyses::Tables;
 use analyses::input_stage::pipeline::Pipeline;
 use analyses::step_spread::StepSpread;
 
-use crate::edits::saved_seldom;
+use crate::edits::{self, saved_seldom};
 use crate::facts::NO_STEPS;
-use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
+use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only, ordinal};
 use crate::{Change, Finding, Fix, Rule, Verdict, WORTH_SAYING, facts};
 
 rule! {
@@ -70,7 +70,14 @@ impl Rule for StepOutliers {
                  smaller shuffle buffer; else make the slow elements cheaper",
             ),
             "input" => Fix::new(Change::Prefetch, "Prefetch, so that a slow element is hidden")
-                .edit("ds = ds.prefetch(tf.data.AUTOTUNE)"),
+                .edit(edits::PREFETCH),
+            _ if let Some(period) = slow.period => Fix::new(
+                Change::EveryNSteps,
+                format!(
+                    "Do what every {} step adds (evaluation, sampling, logging) less often",
+                    ordinal(period)
+                ),
+            ),
             "python" => Fix::new(
                 Change::EveryNSteps,
                 "Do logging, evaluation and callbacks less often, or in a thread",

@@ -6,7 +6,7 @@ use analyses::step_time::{CATEGORIES, StepTime, busy_devices, streams_of};
 use hashbrown::HashMap;
 use trace::{Dur, OpKind, StrId, Trace, TrackId, TrackKind};
 
-use crate::facts::{Facts, NO_STEPS, facts, percent};
+use crate::facts::{Facts, MOST_ROWS, NO_STEPS, facts, percent};
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -30,8 +30,10 @@ rule! {
 }
 
 /// The usual bound for a modified z-score (Iglewicz and Hoaglin), XProf's too.
+/// Source: document, Iglewicz and Hoaglin, How to Detect and Handle Outliers.
 const STANDS_OUT: f64 = 3.5;
 /// Of two devices the later one must be so nearly always, else they take turns.
+/// Source: choice, four in five.
 const NEARLY_ALWAYS: f64 = 0.8;
 
 impl Rule for Straggler {
@@ -63,6 +65,16 @@ pub struct Late {
     pub time: Dur,
 }
 
+/// A median distance is this part of a standard deviation, where values are spread normally.
+/// Source: physical, the upper quartile of the normal distribution.
+const AS_DEVIATION: f64 = 0.6745;
+/// Devices agree that differ by less than one part in so many of a step.
+/// Source: choice, a hundredth.
+const AGREE: i64 = 100;
+/// A category explains why a device is late from one part in so many of that time on.
+/// Source: choice, a guess: a quarter.
+const PART_OF_LATE: i64 = 4;
+
 /// Why nobody can be late.
 const ALONE: &str = "this profile shows no collectives on two or more devices";
 
@@ -84,9 +96,9 @@ pub fn late(tables: &Tables, facts: &Facts) -> Result<Option<Late>, &'static str
         let middle = median(&mut all).unwrap_or(0);
         let mut away: Vec<i64> = all.iter().map(|it| (it - middle).abs()).collect();
         // Devices that agree to the microsecond make any difference look large.
-        let floor = facts.step.0 / 100 * n_steps;
+        let floor = facts.step.0 / AGREE * n_steps;
         let spread = median(&mut away).unwrap_or(0).max(floor).max(1);
-        0.6745 * (middle - own) as f64 / spread as f64 > STANDS_OUT
+        AS_DEVIATION * (middle - own) as f64 / spread as f64 > STANDS_OUT
     } else {
         last_in[at] >= NEARLY_ALWAYS
     };
@@ -179,7 +191,7 @@ impl Late {
         let rows = tables.get::<StepTime>();
         let own =
             |it: &usize| rows[*it].counts && rows[*it].host == *host && rows[*it].device == *device;
-        let own: Vec<usize> = (0..rows.len()).filter(own).take(20).collect();
+        let own: Vec<usize> = (0..rows.len()).filter(own).take(MOST_ROWS).collect();
         let last = match self.last_in {
             it if it >= 1.0 => "It was the last to arrive at every collective".to_owned(),
             it => format!("It was the last to arrive at {} of the collectives", percent(it)),
@@ -232,7 +244,7 @@ impl Late {
                 (name, Dur(own - others))
             })
             .max_by_key(|it| it.1)
-            .filter(|it| it.1.0 * 4 >= self.time.0)
+            .filter(|it| it.1.0 * PART_OF_LATE >= self.time.0)
     }
 }
 

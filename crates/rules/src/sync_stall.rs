@@ -1,12 +1,14 @@
 //! The host waits for the device, so that the device then waits for the host.
 
 use analyses::Tables;
+use analyses::code_site::Doing;
 use analyses::replay::Replay;
 use analyses::what_if::WhatIf;
 use trace::Dur;
 
 use crate::facts::{NO_STEPS, counted, facts};
 use crate::launches::launches;
+use crate::lines::line_of_loop;
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -30,6 +32,7 @@ rule! {
 }
 
 /// A wait less often than this is one every N steps, as it should be.
+/// Source: choice, more often than every other step.
 const EVERY_STEP: f64 = 0.5;
 
 impl Rule for SyncStall {
@@ -82,7 +85,8 @@ impl Rule for SyncStall {
                 Change::EveryNSteps,
                 "Read the loss and metrics every N steps: `.numpy()`, `float()` and `print` wait",
             )
-            .gives(gain),
+            .gives(gain)
+            .at(line_of_loop(tables, Doing::Framework).map(|it| it.site)),
         )
         .fix(
             Fix::new(
@@ -99,10 +103,14 @@ impl Rule for SyncStall {
     }
 }
 
+/// From here on a wait is in every step rather than in every other one.
+/// Source: physical, half-way between the two.
+const NEARLY_EVERY: f64 = 0.75;
+
 fn how_often(waits: f64) -> String {
     match waits.round() {
         n if n > 1.0 => format!("{n} times per step"),
-        _ if waits < 0.75 => "in about half of the steps".to_owned(),
+        _ if waits < NEARLY_EVERY => "in about half of the steps".to_owned(),
         _ => "once per step".to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use analyses::Tables;
 use trace::testing::draw;
 use trace::{
-    Dur, EventId, FactValue, Frame, NumberKey, Place, Process, StackSample, Strings, Time,
+    Dur, EventId, FactValue, Frame, NumberKey, Place, Process, Site, StackSample, Strings, Time,
     TraceBuilder, TrackKind,
 };
 
@@ -136,8 +136,34 @@ pub fn with_stacks(
     first_thread: i64,
     stacks: &[&[(&str, &str, u32)]],
 ) -> Finding {
+    with_process(rule, picture, first_thread, stacks, Vec::new())
+}
+
+/// The same of the driving thread alone, with the training loop noted at the lines 40 to 50 of
+/// `main`, whose step is at line 41.
+pub fn in_loop(rule: &dyn Rule, picture: &str, stack: &[(&str, &str, u32)]) -> Finding {
+    let (file, function, _) = stack[0];
+    let arg = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let site = Site {
+        kind: "loop".to_owned(),
+        file: file.to_owned(),
+        line: 40,
+        end_line: 50,
+        args: vec![arg("function", function), arg("step_line", "41")],
+        ..Site::default()
+    };
+    with_process(rule, picture, 1, &[stack], vec![site])
+}
+
+fn with_process(
+    rule: &dyn Rule,
+    picture: &str,
+    first_thread: i64,
+    stacks: &[&[(&str, &str, u32)]],
+    sites: Vec<Site>,
+) -> Finding {
     let mut trace = draw(picture);
-    let mut process = Process { pid: 1, driving_thread: Some(1), ..Process::default() };
+    let mut process = Process { pid: 1, driving_thread: Some(1), sites, ..Process::default() };
     let ends = (0..trace.events.len()).map(|it| trace.events.end(EventId(it as u32)).0);
     let every_ps = ends.max().unwrap_or(0) / 300;
     for (thread, stack) in (first_thread..).zip(stacks) {

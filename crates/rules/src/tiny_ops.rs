@@ -5,7 +5,7 @@ use analyses::op_time::OpTime;
 use analyses::step::Step;
 use trace::{Dur, OpKind};
 
-use crate::edits::{compiled_whole, in_framework};
+use crate::edits::{self, compiled_whole, in_framework};
 use crate::facts::{Facts, NO_STEPS, counted, facts, thousands};
 use crate::launches::launches;
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
@@ -29,10 +29,13 @@ rule! {
 }
 
 /// Launching takes 5 to 20 µs (the Holistic Trace Analysis guide); shorter work is not worth one.
+/// Source: document, Holistic Trace Analysis: launching takes 5 to 20 µs.
 const TINY: Dur = Dur(20_000_000);
 /// Fewer kernels than this are no swarm: their launches are lost in the step.
+/// Source: choice, a guess.
 const MANY_KERNELS: usize = 200;
 /// The runtime of a CPU dispatches an op in a few microseconds: it takes more of them.
+/// Source: choice, five times as many as kernels.
 const MANY_OPS: i64 = 1000;
 
 impl Rule for TinyOps {
@@ -58,11 +61,7 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
         return Verdict::Clear;
     }
     let (n, typical) = (found.kernels, found.typical_kernel);
-    let several_steps = in_framework(
-        tables,
-        "model.compile(..., steps_per_execution=10)",
-        "state, losses = jax.lax.scan(train_step, state, batches)",
-    );
+    let several_steps = in_framework(tables, edits::STEPS_PER_EXECUTION, edits::SCANNED_STEPS);
     let gain = gain(tables, facts);
     let kernels = thousands(n);
     Finding::new(
@@ -92,11 +91,18 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
 /// beginning and ending: a function of 3000 ops of half a microsecond was 6.4 times as fast
 /// compiled, where 3.0 were dispatch.
 fn gain(tables: &Tables, facts: &Facts) -> Option<Gain> {
+    /// At best, fusing takes away this part of the ops' own time.
+    /// Source: choice, from that one function.
     const OWN: f64 = 0.8;
+    /// Fusing likely takes away this part of the ops' own time.
+    /// Source: choice, fitted to scripts of tiny ops and their fixed twins.
     const LIKELY_OWN: f64 = 0.6;
+    /// Fusing makes the step at most so many times as fast as dropping the dispatch does.
+    /// Source: choice, an order of magnitude.
+    const AT_BEST: f64 = 10.0;
     let gain = Gain::of_change(tables, "without runtime")?;
     let (step, compute) = (facts.step.0 as f64, facts.of("compute").0 as f64);
-    let least = (step / gain.speedup - OWN * compute).max(step / gain.high / 10.0);
+    let least = (step / gain.speedup - OWN * compute).max(step / gain.high / AT_BEST);
     if facts.on_device {
         return Some(gain);
     }
@@ -148,7 +154,10 @@ fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
             "All ops together compute for {}",
             facts.per_step(facts.of("compute"))
         ))
-        .rows("op_time", (0..rows.len()).filter(|&it| is_op(&&rows[it])).take(20).collect()),
+        .rows(
+            "op_time",
+            (0..rows.len()).filter(|&it| is_op(&&rows[it])).take(crate::facts::MOST_ROWS).collect(),
+        ),
     )
     .fix(
         Fix::new(Change::Fuse, "Compile the step into fewer, larger ops")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analyses::Tables;
 use analyses::copy::Copy;
 
-use crate::edits::in_framework;
+use crate::edits::{self, in_framework};
 use crate::facts::{Facts, NO_STEPS, facts};
 use crate::gpu::NO_DEVICE;
 use crate::{Change, Evidence, Finding, Fix, Prediction, Rule, Verdict, WORTH_SAYING};
@@ -29,6 +29,10 @@ rule! {
     pub struct TransferBound = "transfer-bound";
 }
 
+/// Less than one part in so many of the copying is not worth a word.
+/// Source: choice, a fifth.
+const PART: i64 = 5;
+
 impl Rule for TransferBound {
     fn check(&self, tables: &Tables) -> Verdict {
         let Some(facts) = facts(tables) else {
@@ -44,9 +48,8 @@ impl Rule for TransferBound {
             return Verdict::Clear;
         }
         let side = match (to, from) {
-            // Less than a fifth of it is not worth a word.
-            _ if from.0 * 5 < cost.0 => "to the device",
-            _ if to.0 * 5 < cost.0 => "from the device",
+            _ if from.0 * PART < cost.0 => "to the device",
+            _ if to.0 * PART < cost.0 => "from the device",
             _ => "to and from the device",
         };
         let mut finding = Finding::new(
@@ -77,11 +80,7 @@ impl Rule for TransferBound {
         if to >= from {
             finding = finding.fix(
                 Fix::new(Change::DevicePrefetch, "Copy the next batch while this one computes")
-                    .edit(in_framework(
-                        tables,
-                        "ds = ds.apply(tf.data.experimental.prefetch_to_device(\"/gpu:0\"))",
-                        "following = jax.device_put(next(batches))  # before this step's result is read",
-                    ))
+                    .edit(in_framework(tables, edits::TO_DEVICE_AHEAD, edits::TO_DEVICE_AHEAD_JAX))
                     .gives(gain),
             );
         } else {

@@ -10,6 +10,8 @@
 pub mod advice;
 mod call;
 mod change;
+mod compiled;
+mod seldom;
 mod source;
 #[cfg(test)]
 mod tests;

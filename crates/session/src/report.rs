@@ -140,6 +140,7 @@ impl Session {
         for fix in diagnosis.causes.iter_mut().flat_map(|it| &mut it.finding.fix) {
             if let Some(Ok(diff)) = diff_of(self.tables(), fix) {
                 fix.edit = Some(diff.new_lines());
+                fix.diff = Some(diff.text);
             }
         }
         Report { diagnosis, ..self.measurements() }

@@ -7,6 +7,7 @@ use crate::Tables;
 use crate::input_stage::pipeline::{Pipeline, Stage};
 
 /// More ways to lay one along the other than any pipeline of a person has.
+/// Source: choice, a bound on the work.
 const MOST_WAYS: usize = 100_000;
 
 pub(super) fn site_of_stage(tables: &Tables, process: &Process, stage: &Stage) -> Option<Site> {

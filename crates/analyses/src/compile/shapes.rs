@@ -50,11 +50,11 @@ pub fn difference(programs: &[&Program]) -> Option<String> {
             }
         }
         if seen.len() > 1 {
-            let more = match seen.len() {
-                4.. => format!(" and {} more", seen.len() - 3),
-                _ => String::new(),
+            let more = match seen.len().saturating_sub(MOST_SHAPES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
             };
-            seen.truncate(3);
+            seen.truncate(MOST_SHAPES);
             let shapes = seen.join(" → ");
             return Some(format!("Argument {} {CHANGED_SHAPE}: {shapes}{more}", at + 1));
         }
@@ -66,6 +66,10 @@ pub fn difference(programs: &[&Program]) -> Option<String> {
 pub fn is_shapes(difference: &str) -> bool {
     difference.contains(CHANGED_SHAPE)
 }
+
+/// As many shapes of an argument are named.
+/// Source: choice, most of a line.
+const MOST_SHAPES: usize = 3;
 
 const CHANGED_SHAPE: &str = "changed shape";
 

@@ -28,40 +28,78 @@ struct Multiprocessor {
     shared_reserved: u64,
 }
 
+/// Threads of a warp.
+/// Source: document, the CUDA programming guide's table of compute capabilities.
 const WARP: u64 = 32;
 /// Registers come to a warp in pieces of this size.
+/// Source: document, NVIDIA's CUDA occupancy calculator.
 const REGISTER_PIECE: u64 = 256;
+/// A thread has at most so many registers.
+/// Source: document, the CUDA programming guide's table of compute capabilities.
 const MOST_REGISTERS: u64 = 255;
 
+/// Compute capability (without minor ones: all others), warps, blocks, KiB of shared memory.
+type Limits = (i64, &'static [i64], u64, u64, u64);
+
+/// What a multiprocessor holds, by compute capability: the first row that fits. Thor was 10.1 before
+/// it was 11.0.
+/// Source: document, the CUDA programming guide's table of compute capabilities; from 7.5 on also
+/// libcu++'s `arch_traits.h`.
+const LIMITS: [Limits; 17] = [
+    (3, &[7], 64, 16, 112),
+    (3, &[], 64, 16, 48),
+    (5, &[0, 3], 64, 32, 64),
+    (5, &[2], 64, 32, 96),
+    (6, &[0, 2, 3], 64, 32, 64),
+    (6, &[1], 64, 32, 96),
+    (7, &[0, 2], 64, 32, 96),
+    (7, &[5], 32, 16, 64),
+    (8, &[0], 64, 32, 164),
+    (8, &[7], 48, 16, 164),
+    (8, &[6, 8], 48, 16, 100),
+    (8, &[9], 48, 24, 100),
+    (9, &[], 64, 32, 228),
+    (10, &[0, 3], 64, 32, 228),
+    (10, &[1], 48, 24, 228),
+    (11, &[0], 48, 24, 228),
+    (12, &[], 48, 24, 100),
+];
+/// Registers of a multiprocessor; twice as many in one kind.
+/// Source: document, the CUDA programming guide's table of compute capabilities.
+const REGISTERS: u64 = 64 << 10;
+/// The compute capability with twice the registers.
+/// Source: document, the CUDA programming guide's table of compute capabilities.
+const MORE_REGISTERS: (i64, i64) = (3, 7);
+/// Partitions of a multiprocessor; two in one kind.
+/// Source: document, NVIDIA's CUDA occupancy calculator.
+const PARTITIONS: u64 = 4;
+/// The compute capability with two partitions.
+/// Source: document, NVIDIA's CUDA occupancy calculator.
+const FEWER_PARTITIONS: (i64, i64) = (6, 0);
+/// From this compute capability on, the system keeps 1 KiB of shared memory for each block.
+/// Source: document, NVIDIA's CUDA occupancy calculator.
+const AMPERE: i64 = 8;
+/// Shared memory comes in pieces of this size, before and since Ampere.
+/// Source: document, NVIDIA's CUDA occupancy calculator.
+const SHARED_PIECE: [u64; 2] = [256, 128];
+/// A block has at most so many threads.
+/// Source: document, the CUDA programming guide's table of compute capabilities.
+const MOST_THREADS: u64 = 1024;
+
 impl Multiprocessor {
-    /// The CUDA guide's table of specifications per compute capability; from 7.5 on also
-    /// libcu++'s `arch_traits.h`.
     fn of(major: i64, minor: i64) -> Option<Multiprocessor> {
-        let (warps, blocks, shared_kib) = match (major, minor) {
-            (3, 7) => (64, 16, 112),
-            (3, _) => (64, 16, 48),
-            (5 | 6, 0 | 3) | (6, 2) => (64, 32, 64),
-            (5, 2) | (6, 1) => (64, 32, 96),
-            (7, 0 | 2) => (64, 32, 96),
-            (7, 5) => (32, 16, 64),
-            (8, 0) => (64, 32, 164),
-            (8, 7) => (48, 16, 164),
-            (8, 6 | 8) => (48, 16, 100),
-            (8, 9) => (48, 24, 100),
-            (9, _) | (10, 0 | 3) => (64, 32, 228),
-            // Thor was 10.1 before it was 11.0.
-            (10, 1) | (11, 0) => (48, 24, 228),
-            (12, _) => (48, 24, 100),
-            _ => return None,
-        };
+        let is_of = |it: &&Limits| it.0 == major && (it.1.is_empty() || it.1.contains(&minor));
+        let &(_, _, warps, blocks, shared_kib) = LIMITS.iter().find(is_of)?;
+        let [until_volta, since_ampere] = SHARED_PIECE;
+        let is_recent = major >= AMPERE;
         Some(Multiprocessor {
             warps,
             blocks,
-            registers: if (major, minor) == (3, 7) { 128 << 10 } else { 64 << 10 },
-            partitions: if (major, minor) == (6, 0) { 2 } else { 4 },
+            registers: if (major, minor) == MORE_REGISTERS { REGISTERS * 2 } else { REGISTERS },
+            partitions: if (major, minor) == FEWER_PARTITIONS { 2 } else { PARTITIONS },
             shared_bytes: shared_kib << 10,
-            shared_piece: if major >= 8 { 128 } else { 256 },
-            shared_reserved: if major >= 8 { 1 << 10 } else { 0 },
+            shared_piece: if is_recent { since_ampere } else { until_volta },
+            shared_reserved: if is_recent { 1 << 10 } else { 0 },
         })
     }
 }
@@ -71,7 +109,7 @@ pub fn occupancy(shape: &KernelShape, (major, minor): (i64, i64)) -> Option<Occu
     let holds = Multiprocessor::of(major, minor)?;
     let threads = shape.block.iter().try_fold(1_u64, |all, &it| all.checked_mul(it))?;
     let registers = shape.registers.filter(|it| *it <= MOST_REGISTERS)?;
-    if threads == 0 || threads > 1024 {
+    if threads == 0 || threads > MOST_THREADS {
         return None;
     }
     let warps = threads.div_ceil(WARP);

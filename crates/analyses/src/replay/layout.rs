@@ -15,14 +15,19 @@ use crate::step_time::HostTime;
 
 /// A start that comes this soon after something else's end follows from it. Launching takes 5 to
 /// 20 µs, going on within a queue 1 to 2.
+/// Source: choice, between the two.
 const SOON: i64 = 5_000_000;
 /// Longer than any launch takes by itself: something was waited for.
+/// Source: choice, half as long again as a slow launch.
 const LONG: i64 = 30_000_000;
 /// Shorter stretches of the host are not looked at for waits that nothing names.
+/// Source: choice, a guess: more than two slow launches.
 const HIDDEN_WAIT: i64 = 50_000_000;
 /// A wait is over so soon after what it waited for: the driver polls, or is woken.
+/// Source: choice, a guess.
 const WAKES: i64 = 20_000_000;
 /// Devices stamp their events on another clock than the host: a little disorder is no order.
+/// Source: choice, a guess.
 const CLOCKS: i64 = 1_000_000;
 
 /// A host that drives devices.

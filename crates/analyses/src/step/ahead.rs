@@ -29,7 +29,7 @@ pub fn of_the_work(trace: &Trace, host: TrackId, calls: Found) -> Found {
         return calls;
     }
     let Some(starts) = starts_of_work(trace, host, &calls) else { return calls };
-    let alike = starts.len().abs_diff(calls.starts.len()) <= calls.starts.len() / 3;
+    let alike = starts.len().abs_diff(calls.starts.len()) <= calls.starts.len() / ALIKE;
     if alike && Pace::of(&starts).is_much_evener_than(&called) {
         return Found { starts, ends_at: None, ..calls };
     }
@@ -37,7 +37,27 @@ pub fn of_the_work(trace: &Trace, host: TrackId, calls: Found) -> Found {
 }
 
 /// Fewer steps have no pattern.
+/// Source: choice, a guess.
 const FEWEST: usize = 8;
+
+/// Calls and work are the same steps where their numbers differ by less than one part in so many.
+/// Source: choice, a guess: a third.
+const ALIKE: usize = 3;
+/// A step that takes longer than so many of the middle one was held up.
+/// Source: choice, a guess.
+const HELD_UP: f64 = 3.0;
+/// Steps are even where they are less than this apart.
+/// Source: choice, a guess.
+const EVEN_APART: f64 = 0.25;
+/// And where less than this share of the time is held up.
+/// Source: choice, as little as is never said of a step.
+const EVEN_HELD_UP: f64 = 0.03;
+/// Work is much evener than its calls where it is held up so many times less.
+/// Source: choice, a guess.
+const MUCH_LESS: f64 = 4.0;
+/// How sure steps are that are runs of a compiled program.
+/// Source: choice, a guess.
+const BY_PROGRAMS: f64 = 0.8;
 
 /// How even steps are.
 struct Pace {
@@ -55,19 +75,19 @@ impl Pace {
         let total = sum(&|it| it).max(1.0);
         Pace {
             apart: sum(&|it| (it - typical).abs()) / total,
-            held_up: sum(&|it| (it - 3.0 * typical).max(0.0)) / total,
+            held_up: sum(&|it| (it - HELD_UP * typical).max(0.0)) / total,
         }
     }
 
     /// Whether nothing is to be explained.
     fn is_even(&self) -> bool {
-        self.apart < 0.25 && self.held_up < 0.03
+        self.apart < EVEN_APART && self.held_up < EVEN_HELD_UP
     }
 
     /// Work that comes at its own pace is no more than a little uneven, however its calls are.
     fn is_much_evener_than(&self, calls: &Pace) -> bool {
         self.apart < calls.apart
-            && (self.apart * 2.0 < calls.apart || self.held_up * 4.0 < calls.held_up)
+            && (self.apart * 2.0 < calls.apart || self.held_up * MUCH_LESS < calls.held_up)
     }
 }
 
@@ -144,10 +164,10 @@ fn program_runs(trace: &Trace, host: TrackId) -> Option<ProgramRuns> {
 /// Where nothing of the host tells steps apart: the runs of the program that takes most time.
 pub fn by_programs(trace: &Trace, host: TrackId) -> Option<Found> {
     let runs = program_runs(trace, host)?;
-    (runs.starts.len() >= 3).then(|| Found {
+    (runs.starts.len() >= super::FEWEST).then(|| Found {
         track: runs.track,
         by: "calls",
-        confidence: 0.8,
+        confidence: BY_PROGRAMS,
         marker: trace.text(runs.name).to_owned(),
         starts: runs.starts,
         ends_at: None,
@@ -192,7 +212,7 @@ fn ran_ahead(trace: &Trace, host: TrackId, found: &Found) -> bool {
     let (Some(first), Some(last)) = (found.starts.first(), found.starts.last()) else {
         return false;
     };
-    if found.starts.len() < 3 || !is_a_thread(trace, found.track) {
+    if found.starts.len() < super::FEWEST || !is_a_thread(trace, found.track) {
         return false;
     }
     let streams: Vec<TrackId> = on_host(trace, host, TrackKind::Stream)

@@ -26,9 +26,11 @@ const KERAS: &[&str] = &[
 ];
 
 /// More calls than this have a rhythm of their own.
+/// Source: choice, three calls are the fewest with two equal distances.
 const FEW: usize = 2;
 
 /// One batch says nothing of the next.
+/// Source: choice, as likely as not.
 const CONFIDENCE: f64 = 0.5;
 
 /// Calls of one name on one thread.

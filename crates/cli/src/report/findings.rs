@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use rules::Severity;
 use session::report::Report;
-use session::report::words::{figures_in_words, gain_in_words};
+use session::report::words::{figures_in_words, gain_in_words, range_in_words};
 
 use crate::output::{Output, wrap};
 
@@ -38,8 +38,8 @@ pub fn text(report: &Report, out: &Output) -> String {
         let gains = || finding.fix.iter().filter_map(|it| it.gain);
         let several = gains().any(|it| Some(it) != gains().next());
         for fix in &finding.fix {
-            let gain =
-                fix.gain.filter(|_| several).map(|it| format!(" [{:.1}–{:.1}×]", it.low, it.high));
+            let gain = fix.gain.filter(|_| several);
+            let gain = gain.map(|it| format!(" [{}]", range_in_words(&it)));
             let place = fix.site.as_ref().map(|it| format!(" ({})", it.place()));
             let line =
                 format!("{}{}{}", fix.text, place.unwrap_or_default(), gain.unwrap_or_default());

@@ -4,6 +4,7 @@ use analyses::Tables;
 use analyses::code_site::CodeSite;
 use rules::{Diagnosis, Fix};
 
+use super::change::EVERY_N_STEPS;
 use super::{Change, Diff, NoDiff, diff_for};
 
 /// The diff of the first finding that has a certain one; otherwise why the first that names a line
@@ -35,6 +36,10 @@ pub fn diff_of(tables: &Tables, fix: &Fix) -> Option<Result<Diff, NoDiff>> {
         rules::Change::Prefetch => Change::Prefetch,
         rules::Change::Cache => Change::Cache,
         rules::Change::CompileStep if site.kind == "keras.compile" => Change::NoRunEagerly,
+        rules::Change::CompileStep if site.kind == "function" => Change::Jit,
+        rules::Change::EveryNSteps if site.kind == "line" => {
+            Change::EveryNSteps(fix.amount.unwrap_or(EVERY_N_STEPS))
+        }
         rules::Change::RelaxShapes => Change::ReduceRetracing,
         rules::Change::LargerBatch => Change::LargerBatch(fix.amount),
         rules::Change::Float32 => Change::Float32,

@@ -4,7 +4,9 @@
 use analyses::code_site::Site;
 
 use super::call::{Argument, Call, Edit};
-use super::source::{Source, Statement, TokenKind};
+use super::compiled::jit;
+use super::seldom::every_n_steps;
+use super::source::{Source, TokenKind};
 
 /// A change of the user's code. Names are stable: reports and `strobe try` use them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +40,7 @@ pub enum Change {
 /// As Keras' own guide to `steps_per_execution` begins; it matters little above.
 const STEPS_PER_EXECUTION: u32 = 16;
 /// What is done once in so many steps costs a hundredth.
-const EVERY_N_STEPS: u32 = 100;
+pub(super) const EVERY_N_STEPS: u32 = 100;
 
 /// Names of all changes.
 pub const CHANGES: [&str; 12] = [
@@ -230,7 +232,7 @@ fn autotune(source: &Source) -> Result<String, String> {
 }
 
 /// The name under which a file imports a module for all of it.
-fn module(source: &Source, name: &str) -> Result<String, String> {
+pub(super) fn module(source: &Source, name: &str) -> Result<String, String> {
     let mut found = None;
     for it in source.statements() {
         if source.depth(it) > 0 || !source.is(it.first, "import") {
@@ -417,177 +419,4 @@ fn float32(source: &Source, site: &Site) -> Result<Vec<Edit>, String> {
         })
         .collect();
     if edits.is_empty() { Err("this line names no float64".to_owned()) } else { Ok(edits) }
-}
-
-fn jit(source: &Source, site: &Site) -> Result<Vec<Edit>, String> {
-    let line = usize::try_from(site.line).unwrap_or(0);
-    let statements = source.statements();
-    let on_line = source.statement_at(line).ok_or("there is nothing on this line")?;
-    let mut at =
-        statements.iter().position(|it| *it == on_line).ok_or("there is nothing on this line")?;
-    while statements.get(at).is_some_and(|it| source.is(it.first, "@")) {
-        at += 1;
-    }
-    let def = statements.get(at).filter(|it| source.is(it.first, "def"));
-    let def = *def.ok_or("no function begins on this line")?;
-    let above = statements[..at].iter().rev().take_while(|it| source.is(it.first, "@"));
-    let is_static =
-        |it: &Statement| source.is(it.first + 1, "staticmethod") && it.until == it.first + 2;
-    if !above.into_iter().all(is_static) {
-        return Err("the function already has a decorator".to_owned());
-    }
-    if site.name.as_deref().is_some_and(|it| it != source.of(def.first + 1)) {
-        return Err("another function begins on this line".to_owned());
-    }
-    let depth = source.depth(def);
-    let body: Vec<Statement> =
-        statements[at + 1..].iter().copied().take_while(|it| source.depth(*it) > depth).collect();
-    let until = body.last().map_or(def.until, |it| it.until);
-    let uses = |name: &str| (def.first..until).any(|it| source.is(it, name));
-    if uses("yield") || uses("await") {
-        return Err("a generator cannot be compiled".to_owned());
-    }
-    let tensorflow = module(source, "tensorflow").ok().filter(|it| uses(it));
-    let jax = module(source, "jax").ok();
-    let numpy = jax.as_ref().and_then(|_| module_of_numpy(source));
-    let is_jax = jax.as_ref().is_some_and(|it| uses(it)) || numpy.is_some_and(|it| uses(&it));
-    let decorator = match (tensorflow, jax.filter(|_| is_jax)) {
-        (Some(it), None) => format!("{it}.function"),
-        (None, Some(it)) => format!("{it}.jit"),
-        (Some(_), Some(_)) => return Err("the function uses both TensorFlow and JAX".to_owned()),
-        (None, None) => {
-            return Err("the function uses neither TensorFlow nor JAX by name".to_owned());
-        }
-    };
-    let first = source.of(def.first + 3);
-    if decorator.ends_with(".jit") && matches!(first, "self" | "cls") {
-        return Err("jax.jit cannot take a method's self".to_owned());
-    }
-    let line = source.line_of(source.tokens[def.first].start);
-    let new = format!("{}@{decorator}{}", source.indent(line), source.newline());
-    Ok(vec![Edit::insert(source.lines[line - 1], new)])
-}
-
-/// `jnp`, of `import jax.numpy as jnp`.
-fn module_of_numpy(source: &Source) -> Option<String> {
-    let tokens = 0..source.tokens.len();
-    let is_it = |it: &usize| {
-        source.is(*it, "jax")
-            && source.is(it + 1, ".")
-            && source.is(it + 2, "numpy")
-            && source.is(it + 3, "as")
-            && it.checked_sub(1).is_some_and(|it| source.is(it, "import") || source.is(it, ","))
-    };
-    tokens.into_iter().find(is_it).map(|it| source.of(it + 4).to_owned())
-}
-
-fn every_n_steps(source: &Source, site: &Site, n: u32) -> Result<Vec<Edit>, String> {
-    let line = usize::try_from(site.line).unwrap_or(0);
-    let statements = source.statements();
-    let statement = source.statement_at(line).ok_or("there is nothing on this line")?;
-    let at =
-        statements.iter().position(|it| *it == statement).ok_or("there is nothing on this line")?;
-    if !is_plain_call(source, statement) {
-        return Err("this line is not only a call".to_owned());
-    }
-    let depth = source.depth(statement);
-    let above = statements[..at].iter().rposition(|it| source.depth(*it) < depth);
-    let around = above.ok_or("this line is in no loop")?;
-    let head = statements[around];
-    let counter = counter(source, head)?;
-    let body =
-        statements[around + 1..].iter().take_while(|it| source.depth(**it) > source.depth(head));
-    for it in body {
-        let is_set = source.is(it.first, &counter)
-            && (source.is(it.first + 1, "=") && !source.is(it.first + 2, "=")
-                || source.is(it.first + 2, "="));
-        if is_set {
-            return Err(format!("{counter} is changed inside the loop"));
-        }
-    }
-    let first = source.line_of(source.tokens[statement.first].start);
-    let last_token = source.last_of(statement.first, statement.until);
-    let last = source.line_of(source.tokens[last_token].end - 1);
-    let long = |it: usize| {
-        let token = &source.tokens[it];
-        token.kind == TokenKind::Text && source.text[token.start..token.end].contains('\n')
-    };
-    if (statement.first..statement.until).any(long) {
-        return Err("a string of this line goes over several lines".to_owned());
-    }
-    let indent = source.indent(first).to_owned();
-    let head_line = source.line_of(source.tokens[head.first].start);
-    let unit = indent.strip_prefix(source.indent(head_line)).filter(|it| !it.is_empty());
-    let unit = unit.ok_or("the lines of this loop are not indented alike")?;
-    let mut edits = vec![Edit::insert(
-        source.lines[first - 1],
-        format!("{indent}if {counter} % {n} == 0:{}{unit}", source.newline()),
-    )];
-    for line in first + 1..=last {
-        if source.line(line).is_some_and(|it| !it.trim().is_empty()) {
-            edits.push(Edit::insert(source.lines[line - 1], unit.to_owned()));
-        }
-    }
-    Ok(edits)
-}
-
-/// `a.b(…)` or `a.b(…).c(…)`, and nothing else.
-fn is_plain_call(source: &Source, statement: Statement) -> bool {
-    const WORDS: [&str; 12] = [
-        "assert", "await", "break", "continue", "del", "global", "import", "nonlocal", "raise",
-        "return", "super", "yield",
-    ];
-    let mut at = statement.first;
-    let mut calls = 0;
-    if WORDS.contains(&source.of(at)) || source.kind(at) != Some(TokenKind::Name) {
-        return false;
-    }
-    at = source.next(at);
-    while at < statement.until {
-        if source.is(at, ".") && source.kind(source.next(at)) == Some(TokenKind::Name) {
-            at = source.next(source.next(at));
-            calls &= !1;
-        } else if source.is(at, "(") || source.is(at, "[") {
-            calls = if source.is(at, "(") { calls | 1 } else { calls & !1 };
-            at = source.next(source.tokens[at].pair);
-        } else {
-            return false;
-        }
-    }
-    calls & 1 == 1
-}
-
-/// The counter of `for step in range(…)` or `for step, batch in enumerate(…)`.
-fn counter(source: &Source, head: Statement) -> Result<String, String> {
-    const NONE: &str = "the loop around it has no counter of range or enumerate";
-    if !source.is(head.first, "for") {
-        return Err(NONE.to_owned());
-    }
-    let name = source.next(head.first);
-    let after = source.next(name);
-    let is_pair = source.is(after, ",");
-    let mut at = after;
-    while at < head.until && !source.is(at, "in") {
-        at = if source.kind(at) == Some(TokenKind::Open) {
-            source.tokens[at].pair + 1
-        } else {
-            at + 1
-        };
-    }
-    let called = source.next(at);
-    let open = source.next(called);
-    let fits = match source.of(called) {
-        "range" => !is_pair && after == at,
-        "enumerate" => is_pair,
-        _ => false,
-    };
-    let is_whole = source.is(open, "(") && {
-        let colon = source.next(source.tokens[open].pair);
-        source.is(colon, ":") && source.next(colon) >= head.until
-    };
-    if fits && is_whole && source.kind(name) == Some(TokenKind::Name) {
-        Ok(source.of(name).to_owned())
-    } else {
-        Err(NONE.to_owned())
-    }
 }

@@ -283,6 +283,52 @@ fn a_function_gets_a_decorator() {
 }
 
 #[test]
+fn what_needs_its_python_in_every_call_is_not_compiled() {
+    let tf = |body: &str, why: &str| {
+        let text = format!(
+            "import time\nimport numpy as np\nimport tensorflow as tf\nhistory = []\n\n\
+             def step(x):¦\n    y = tf.abs(x)\n{body}    return y\n"
+        );
+        refuse("jit", "function", &text, &format!("step cannot be compiled as it is: {why}"));
+    };
+    tf("    print(y)\n", "it calls print");
+    tf("    history.append(y)\n", "it changes history");
+    tf("    y = float(y)\n", "float(…) needs the value of a result");
+    tf("    z = y.numpy()\n", ".numpy() needs the value of a result");
+    tf("    y = np.abs(y)\n", "it computes with NumPy");
+    tf("    began = time.time()\n", "it uses time");
+    tf("    w = tf.Variable(y)\n", "it makes variables");
+    // A list of its own may grow, and a condition is TensorFlow's to turn into an op.
+    check(
+        "jit",
+        "function",
+        "import tensorflow as tf\ndef step(x):¦\n    all = []\n    if x > 0:\n        all.append(tf.abs(x))\n    return all\n",
+        &["+@tf.function"],
+    );
+    let no = |text: &str, why: &str| refuse("jit", "function", text, why);
+    no(
+        "import tensorflow as tf\ndef show(x):\n    print(x)\ndef step(x):¦\n    show(tf.abs(x))\n",
+        "step cannot be compiled as it is: it calls print",
+    );
+    no(
+        "import tensorflow as tf\ndef step(x, n):¦\n    return tf.abs(x) * n\nfor n in range(3):\n    step(x, n)\n",
+        "step cannot be compiled as it is: it is called with n, and each number would be traced anew",
+    );
+    no(
+        "import jax\ndef step(x):¦\n    if x > 0:\n        return jax.g(x)\n",
+        "step cannot be compiled as it is: line 3 decides by a value",
+    );
+    no(
+        "import jax\ndef step(optimizer, x):¦\n    return jax.g(optimizer.update(x))\n",
+        "step cannot be compiled as it is: its argument optimizer is more than an array",
+    );
+    no(
+        "import jax\ndef step(x, n):¦\n    for _ in range(n):\n        x = jax.g(x)\n    return x\n",
+        "step cannot be compiled as it is: range(n) needs a number",
+    );
+}
+
+#[test]
 fn compile_takes_and_loses_arguments() {
     let line = |change: &str, before: &str, expected: &[&str]| {
         check(change, "keras.compile", before, expected)
@@ -404,7 +450,75 @@ fn a_call_is_made_now_and_then() {
         ],
     );
     let no = |text: &str, why: &str| refuse("every-n-steps", "line", text, why);
-    no("for x in ds:\n    log(x)¦\n", "the loop around it has no counter of range or enumerate");
+    every(
+        "for x, y in ds.take(3):\n    log(x)¦\n",
+        &[
+            "-for x, y in ds.take(3):",
+            "-    log(x)",
+            "+for step, (x, y) in enumerate(ds.take(3)):",
+            "+    if step % 50 == 0:",
+            "+        log(x)",
+        ],
+    );
+    every(
+        "for i in range(9):\n    train(x)\n    if i % 4 == 3:\n        manager.save()¦\n",
+        &["-    if i % 4 == 3:", "+    if i % 50 == 3:"],
+    );
+    every(
+        "for i in range(9):\n    with writer.as_default():\n        tf.summary.scalar('a', x)¦\n        tf.summary.scalar('b', y)\n",
+        &[
+            "-    with writer.as_default():",
+            "-        tf.summary.scalar('a', x)",
+            "-        tf.summary.scalar('b', y)",
+            "+    if i % 50 == 0:",
+            "+        with writer.as_default():",
+            "+            tf.summary.scalar('a', x)",
+            "+            tf.summary.scalar('b', y)",
+        ],
+    );
+    every(
+        "for i in range(9):\n    losses.append(float(loss))¦\n",
+        &[
+            "-    losses.append(float(loss))",
+            "+    if i % 50 == 0:",
+            "+        losses.append(float(loss))",
+        ],
+    );
+    no(
+        "step = 0\nfor x in ds:\n    log(x)¦\n",
+        "the loop around it has no counter of range or enumerate",
+    );
+    no("for x in a, b:\n    log(x)¦\n", "the loop around it has no counter of range or enumerate");
+    no(
+        "for i in range(9):\n    if i % 200 == 0:\n        save(i)¦\n",
+        "it is done in one of 200 steps already",
+    );
+    for (line, blamed) in [
+        ("losses.append(train_step(x))", "train_step"),
+        ("losses.append(run(x))", "run"),
+        ("print(float(train(x)))", "train"),
+        ("train_step(x).numpy()", "train_step.numpy"),
+        ("model(x).numpy()", "model.numpy"),
+    ] {
+        let why = format!("whether training needs {blamed} in every step is not certain");
+        no(&format!("for i in range(9):\n    {line}¦\n"), &why);
+    }
+    no(
+        "for i in range(9):\n    tree.update(leaves)¦\n",
+        "whether training needs tree.update in every step is not certain",
+    );
+    no(
+        "for i in range(9):\n    optimizer.apply_and_log(g)¦\n",
+        "whether training needs optimizer.apply_and_log in every step is not certain",
+    );
+    no(
+        "for i in range(9):\n    buffer.append(x)¦\n    train(buffer)\n",
+        "buffer is read elsewhere, maybe by what trains",
+    );
+    no(
+        "def train():\n    return sum(buffer)\nfor i in range(9):\n    buffer.append(x)¦\n    train()\n",
+        "buffer is read elsewhere, maybe by what trains",
+    );
     no(
         "for i in range(3):\n    if i:\n        log(i)¦\n",
         "the loop around it has no counter of range or enumerate",
@@ -417,6 +531,17 @@ fn a_call_is_made_now_and_then() {
     );
     no("log(1)¦\n", "this line is in no loop");
     no("for i in range(3):\n    await log(i)¦\n", "this line is not only a call");
+}
+
+#[test]
+fn a_loop_inside_the_step_is_not_the_one_that_counts() {
+    let text = "for step in range(9):\n    for i in range(3):\n        log(i)¦\n";
+    let (text, site) = site("line", text);
+    let site = Site { args: "loop=1".to_owned(), ..site };
+    assert_eq!(
+        edit(text, Change::EveryNSteps(100), &site, "train.py").unwrap_err(),
+        "it is in a loop of its own"
+    );
 }
 
 #[test]

@@ -134,6 +134,7 @@ fn fix_json(it: &Fix, step: Option<Dur>) -> Value {
         "change": it.change.name(),
         "text": it.text,
         "edit": it.edit,
+        "diff": it.diff,
         "where": it.site.as_ref().map(|it| json!({"file": it.file, "line": it.line})),
         "gain": step.zip(it.gain).map(|(step, gain)| gain_in_words(step, &gain)),
         "speedup_if_fixed": it.gain.map(|it| it.speedup),

@@ -22,7 +22,10 @@ pub fn headline(report: &Report) -> String {
     let share = |time: Dur| percent(time.0 as f64 / step.0.max(1) as f64);
     match report.diagnosis.causes.first() {
         Some(cause)
-            if let Some(words) = rules::find(cause.rule).and_then(|it| it.in_headline()) =>
+            if let Some(words) = cause
+                .finding
+                .headline
+                .or_else(|| rules::find(cause.rule).and_then(|it| it.in_headline())) =>
         {
             let takes = cause.finding.takes.min(step);
             text += &format!("; {takes} ({}) {words}.", share(takes));
@@ -105,10 +108,14 @@ pub fn gain_in_words(step: Dur, gain: &Gain) -> String {
     };
     let [now, likely, low, high] =
         [step, after.likely, after.low, after.high].map(|it| digits(it.0 as f64 / scale));
-    let [least, most] = [gain.low, gain.high].map(times);
     let range = if low == high { String::new() } else { format!(" ({low}–{high})") };
-    let times = if least == most { least } else { format!("{least}–{most}") };
-    format!("{now} → about {likely} {unit}{range}: {times}× faster")
+    format!("{now} → about {likely} {unit}{range}: {} faster", range_in_words(gain))
+}
+
+/// `1.15–2.2×`.
+pub fn range_in_words(gain: &Gain) -> String {
+    let [least, most] = [gain.low, gain.high].map(times);
+    if least == most { format!("{least}×") } else { format!("{least}–{most}×") }
 }
 
 /// What stands at the right of a finding.
