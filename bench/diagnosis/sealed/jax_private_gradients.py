@@ -4,6 +4,7 @@ Planted: a Python loop over the examples of a batch; each takes a jitted call fo
 to clip and add it. Fix: jax.vmap over the batch inside one jitted step.
 """
 TRUTH = {
+    "change": "vectorize",
     "framework": "jax", "first_finding": "eager-ops",
     "also_right": ["tiny-ops", "small-batch", "python-overhead"],
     "same_fix": ["tiny-ops", "small-batch", "python-overhead"], "must_name": [], "healthy": False, "kind": "runtime",

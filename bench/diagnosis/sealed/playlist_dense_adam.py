@@ -4,6 +4,7 @@ but Keras' Adam updates its moments and the table for all of them.
 Planted: dense Adam on a large table. Fix: plain SGD with sparse rows for the table, Adam for the rest.
 """
 TRUTH = {
+    "change": "sparse-update",
     "framework": "tensorflow", "first_finding": "dominant-op",
     "also_right": ["compute-bound"], "same_fix": [], "must_name": [], "healthy": False, "kind": "compute",
     "fix": "table.scatter_sub(IndexedSlices) for the embedding; Adam for the dense weights only",

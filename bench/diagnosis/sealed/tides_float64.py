@@ -4,6 +4,7 @@ set to float64.
 Planted: every product in double precision. Fix: float32.
 """
 TRUTH = {
+    "change": "float32",
     "framework": "tensorflow", "first_finding": "compute-bound",
     "also_right": ["dominant-op"], "must_name": [], "healthy": False, "kind": "compute",
     "fix": "keras.config.set_floatx(\"float32\") and float32 data",
