@@ -43,7 +43,9 @@ fn read(folder: &Path) -> (Value, Vec<Vec<Option<f64>>>) {
     let text = std::fs::read_to_string(folder.join("hardware.jsonl")).unwrap();
     let mut lines = text.lines();
     let header = serde_json::from_str(lines.next().unwrap()).unwrap();
-    (header, lines.map(|it| serde_json::from_str(it).unwrap()).collect())
+    // A line that is an object names files: a child may have inherited some that are open.
+    let rows = lines.filter(|it| !it.starts_with('{'));
+    (header, rows.map(|it| serde_json::from_str(it).unwrap()).collect())
 }
 
 /// Times in seconds and values of a column, where it has some.
