@@ -174,12 +174,10 @@ impl SetUp {
         let fixed = Dur(facts.step.0 - self.stays.0);
         let batch = batch(tables.trace()).map(|it| it.0);
         let times = batch.map_or(COMMON / 2, |it| COMMON / it).max(2);
-        let surely = fixed.0 as f64 * (1.0 - PROFILED);
         let (step, per_call) = (facts.step.0 as f64, fixed.0 as f64);
-        let an_example = |fixed: f64| step / (fixed / times as f64 + step - fixed);
         let gain = Gain {
-            low: an_example(surely),
-            speedup: an_example(per_call),
+            low: shared_by(times, step, per_call, PROFILED),
+            speedup: shared_by(times, step, per_call, 0.0),
             high: times as f64 * (1.0 + PROFILED),
         };
         let directly = CALLED_DIRECTLY.map(|it| it * self.stays.0);
@@ -229,6 +227,13 @@ fn loops_inside(tables: &Tables, n_steps: usize) -> bool {
     inside * 2 > all
 }
 
+/// What an example gains where so many share what a step costs anyway, of which recording is a part
+/// that neither step has without a profiler.
+fn shared_by(times: u64, step: f64, fixed: f64, recorded: f64) -> f64 {
+    let paid = fixed * (1.0 - recorded);
+    (step - fixed + paid) / (step - fixed + paid / times as f64)
+}
+
 /// A larger batch, and what it gives per example.
 struct Growth {
     times: u64,
@@ -250,11 +255,10 @@ impl Growth {
         while times < most && likely > SMALL_PART * (likely + times as f64 * (step - likely)) {
             times *= 2;
         }
-        let an_example = |fixed: f64| step / (fixed / times as f64 + step - fixed);
         let gain = Gain {
-            low: an_example(surely * (1.0 - PROFILED)),
-            speedup: an_example(likely),
-            high: an_example(perhaps.min(step)) * (1.0 + PROFILED),
+            low: shared_by(times, step, surely, PROFILED),
+            speedup: shared_by(times, step, likely, 0.0),
+            high: shared_by(times, step, perhaps.min(step), 0.0) * (1.0 + PROFILED),
         };
         Growth { times, gain }
     }
