@@ -262,8 +262,22 @@ pub fn find(name: &str) -> Option<&'static dyn AnyTable> {
 /// What to say where [`find`] finds nothing.
 pub fn unknown(name: &str) -> String {
     let names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();
-    format!("no table is called {name:?}\n  hint: there are: {}", names.join(", "))
+    unknown_name("table", name, &names)
 }
+
+/// What to say where nothing is called so: what may be meant, or what there is.
+pub fn unknown_name(what: &str, name: &str, names: &[&str]) -> String {
+    let likeness = |it: &&str| strsim::jaro_winkler(name, it);
+    let nearest = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let meant = nearest.filter(|it| likeness(it) >= ALIKE);
+    let meant = meant.map(|it| format!("did you mean {it}? ")).unwrap_or_default();
+    format!("no {what} is called {name:?}\n  hint: {meant}there are: {}", names.join(", "))
+}
+
+/// From here on a name may be a slip of the other.
+/// Source: document, the limit that clap's own suggestions have is 0.7; names of tables are more
+/// alike than those of options.
+const ALIKE: f64 = 0.8;
 
 #[cfg(test)]
 mod tests {

@@ -66,7 +66,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let Some(table) = all.iter().find(|it| it.name == name.as_str()) else {
         let names = rules::ALL.iter().map(|it| it.name()).chain(all.iter().map(|it| it.name));
         let names: Vec<&str> = names.collect();
-        bail!("nothing is called {name:?}\n  hint: there are: {}", names.join(", "));
+        bail!("{}", analyses::unknown_name("rule or table", name, &names));
     };
     match args.format {
         Format::Json => out.json(&as_json(table))?,

@@ -3,11 +3,13 @@
 mod output;
 mod progress;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser, Subcommand};
 use session::Session;
 
 use crate::output::Output;
@@ -51,7 +53,14 @@ commands![
     export::Export,
     explain::Explain,
     doctor::Doctor,
+    completions::Completions,
+    man::Man,
 ];
+
+/// The whole command line, for what is made from it.
+fn command_line() -> clap::Command {
+    Cli::command()
+}
 
 /// A gate failed, or `--strict` found something.
 const FOUND: u8 = 1;
@@ -61,7 +70,7 @@ const COULD_NOT: u8 = 2;
 const NOT_ENOUGH: u8 = 3;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = parse(std::env::args_os().collect());
     let mut out = Output::of_stdout();
     let done = execute(&cli.command, &mut out).and_then(|code| Ok(out.flush().map(|()| code)?));
     match done {
@@ -73,6 +82,20 @@ fn main() -> ExitCode {
             ExitCode::from(COULD_NOT)
         }
     }
+}
+
+/// A path alone means its report.
+fn parse(args: Vec<OsString>) -> Cli {
+    let error = match Cli::try_parse_from(&args) {
+        Ok(cli) => return cli,
+        Err(error) => error,
+    };
+    let is_path = args.get(1).is_some_and(|it| Path::new(it).exists());
+    if error.kind() == ErrorKind::InvalidSubcommand && is_path {
+        let report = [args[0].clone(), "report".into()].into_iter();
+        return Cli::parse_from(report.chain(args.into_iter().skip(1)));
+    }
+    error.exit()
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

@@ -219,8 +219,8 @@ fn by_share(report: &Report) -> Vec<&Share> {
     shares
 }
 
-/// Neighbours differ by pattern where there are no colours.
-pub(crate) const FILLS: [&str; 4] = ["█", "▒", "▓", "░"];
+/// Every category has a pattern of its own where there are no colours.
+pub(crate) const FILLS: [&str; 10] = ["█", "▒", "▓", "░", "▚", "=", "+", "-", ":", "·"];
 
 fn fill(at: usize, out: &Output) -> &'static str {
     match out.colour {

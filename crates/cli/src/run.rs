@@ -52,8 +52,8 @@ pub struct Args {
     /// How to print the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// The command, after `--`
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// The command and its arguments, as you type them without strobe
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 

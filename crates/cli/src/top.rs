@@ -4,7 +4,7 @@ mod breakdown;
 mod layout;
 mod plain;
 mod screen;
-mod words;
+pub mod words;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;

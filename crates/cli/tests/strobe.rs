@@ -92,7 +92,10 @@ fn errors_say_what_is_wrong_and_exit_with_2() {
         "not a profile that strobe can read",
     );
     check(&["table", here, "nonsense"], "no table is called");
-    check(&["explain", "nonsense"], "nothing is called");
+    check(&["table", here, "op_tim"], "did you mean op_time?");
+    check(&["table", here, "op_time", "--columns", "self_pss"], "did you mean self_ps?");
+    check(&["explain", "nonsense"], "no rule or table is called");
+    check(&["explain", "input-serial-mapp"], "did you mean input-serial-map?");
     check(&["sql", here, "select * from nonsense"], "nonsense");
     check(&["sql", here, "delete from step"], "only queries");
     check(&["frobnicate"], "unrecognized subcommand");
@@ -146,6 +149,85 @@ fn nothing_is_written_beside_the_profile() {
         assert_eq!(strobe(&args).status.code(), Some(0), "{args:?}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_path_alone_means_its_report() {
+    let path = testdata("synthetic/input_70");
+    let path = path.to_str().unwrap();
+    let [short, long] =
+        [strobe(&[path, "--format", "json"]), strobe(&["report", path, "--format", "json"])];
+    assert_eq!(short.status.code(), Some(0), "{}", text(&short.stderr));
+    assert_eq!(text(&short.stdout), text(&long.stdout));
+}
+
+#[test]
+fn a_command_needs_no_dashes_before_it() {
+    for dashes in [&["--"][..], &[]] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("run");
+        let args =
+            [&["run", "--quiet", "--out", out.to_str().unwrap()], dashes, &["sh", "-c", "exit 7"]];
+        assert_eq!(strobe(&args.concat()).status.code(), Some(7), "{dashes:?}");
+    }
+}
+
+#[test]
+fn shells_and_readers_of_manuals_get_theirs() {
+    for shell in ["bash", "zsh", "fish"] {
+        let done = strobe(&["completions", shell]);
+        assert!(text(&done.stdout).contains("strobe") && done.status.success(), "{shell}");
+    }
+    assert!(text(&strobe(&["man"]).stdout).contains("strobe"));
+    let folder = tempfile::tempdir().unwrap();
+    assert!(strobe(&["man", folder.path().to_str().unwrap()]).status.success());
+    assert!(folder.path().join("strobe-report.1").exists());
+}
+
+#[test]
+fn tables_for_people_have_units_and_fit() {
+    let path = testdata("captured/keras_fit");
+    let path = path.to_str().unwrap();
+    let narrow = strobe(&["table", path, "op_time"]);
+    let narrow = text(&narrow.stdout);
+    assert!(narrow.lines().all(|it| it.chars().count() <= 80), "{narrow}");
+    assert!(narrow.contains(" ms") && narrow.contains('%'), "{narrow}");
+    assert!(narrow.contains("Not shown: "), "{narrow}");
+    let wide = strobe(&["table", path, "op_time", "--wide"]);
+    let head = text(&wide.stdout);
+    assert_eq!(head.lines().next().unwrap().split_whitespace().count(), 15, "{head}");
+    let chosen = strobe(&[
+        "table",
+        path,
+        "op_time",
+        "--columns",
+        "count,name",
+        "--format",
+        "csv",
+        "--limit",
+        "1",
+    ]);
+    assert!(text(&chosen.stdout).starts_with("count,name\r\n"), "{}", text(&chosen.stdout));
+    let events = strobe(&["table", path, "event", "--limit", "2", "--format", "json"]);
+    let rows: serde_json::Value = serde_json::from_slice(&events.stdout).unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), 2);
+    assert!(rows[0]["start_ps"].is_i64());
+}
+
+#[test]
+fn folded_rows_add_up_to_the_table() {
+    let path = testdata("synthetic/tiny_ops");
+    let path = path.to_str().unwrap();
+    let total = |by: &[&str]| {
+        let args = [&["table", path, "kernel_time", "--format", "json"], by].concat();
+        let rows: serde_json::Value = serde_json::from_slice(&strobe(&args).stdout).unwrap();
+        let rows = rows.as_array().unwrap();
+        let sum = |of: &str| rows.iter().map(|it| it[of].as_i64().unwrap()).sum::<i64>();
+        (sum("total_ps"), sum("count"))
+    };
+    for by in ["name", "op", "layer"] {
+        assert_eq!(total(&["--by", by]), total(&[]), "{by}");
+    }
 }
 
 #[test]
@@ -203,29 +285,32 @@ fn the_demo_needs_nothing_but_the_program() {
     assert!(text(&done.stdout).contains("waiting for input"), "{}", text(&done.stdout));
 }
 
-/// Where the README says `<!-- strobe ARGS -->`, it shows what the program prints today;
+/// Where a page says `<!-- strobe ARGS -->`, it shows what the program prints today;
 /// `UPDATE=1 cargo test` rewrites it.
 #[test]
-fn the_readme_is_fresh() {
+fn reports_in_the_documentation_are_fresh() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join("README.md");
-    let readme = std::fs::read_to_string(&path).unwrap();
-    let mut parts = readme.split("<!-- strobe ");
-    let mut fresh = parts.next().unwrap().to_owned();
-    let mut shown = 0;
-    for part in parts {
-        let (args, rest) = part.split_once(" -->\n").unwrap();
-        let (_, tail) = rest.split_once("<!-- /strobe -->").unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_strobe"));
-        command.args(args.split(' ')).current_dir(&root).env("COLUMNS", "80");
-        let printed = text(&command.output().unwrap().stdout);
-        fresh += &format!("<!-- strobe {args} -->\n```text\n{printed}```\n<!-- /strobe -->{tail}");
-        shown += 1;
+    for (page, reports) in [("README.md", 1), ("docs/first-report.md", 4)] {
+        let path = root.join(page);
+        let text_of_page = std::fs::read_to_string(&path).unwrap();
+        let mut parts = text_of_page.split("<!-- strobe ");
+        let mut fresh = parts.next().unwrap().to_owned();
+        let mut shown = 0;
+        for part in parts {
+            let (args, rest) = part.split_once(" -->\n").unwrap();
+            let (_, tail) = rest.split_once("<!-- /strobe -->").unwrap();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_strobe"));
+            command.args(args.split(' ')).current_dir(&root).env("COLUMNS", "80");
+            let printed = text(&command.output().unwrap().stdout);
+            fresh +=
+                &format!("<!-- strobe {args} -->\n```text\n{printed}```\n<!-- /strobe -->{tail}");
+            shown += 1;
+        }
+        assert_eq!(shown, reports, "{page}");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &fresh).unwrap();
+        }
+        let found = std::fs::read_to_string(&path).unwrap();
+        assert!(found == fresh, "{page} shows other reports: run UPDATE=1 cargo test");
     }
-    assert_eq!(shown, 4, "the demo and three reports");
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &fresh).unwrap();
-    }
-    let found = std::fs::read_to_string(&path).unwrap();
-    assert!(found == fresh, "README.md shows other reports: run UPDATE=1 cargo test");
 }
