@@ -118,10 +118,12 @@ pub fn fit(table: &Rows, width: usize) -> (Grid, Vec<String>) {
     let mut grid = grid(table);
     let mut names = table.columns.clone();
     let mut left_out = Vec::new();
-    let first_text = grid.right.iter().position(|it| !it);
-    let mut ranks: Vec<usize> = (0..names.len())
-        .map(|at| if Some(at) == first_text { 0 } else { rank(table, at) })
-        .collect();
+    let mut ranks: Vec<usize> = (0..names.len()).map(|at| rank(table, at)).collect();
+    // What a row is called, which is what rows differ by.
+    let texts = (0..names.len()).filter(|&it| !grid.right[it]);
+    if let Some(name) = texts.min_by_key(|&it| (ranks[it] >= SAME, it)) {
+        ranks[name] = 0;
+    }
     while least_width(&grid, &ranks) > width && names.len() > 1 {
         let drop = (0..names.len()).max_by_key(|&at| (ranks[at], at)).unwrap_or(0);
         left_out.push(names.remove(drop));
@@ -137,13 +139,18 @@ pub fn fit(table: &Rows, width: usize) -> (Grid, Vec<String>) {
     (grid, left_out)
 }
 
+/// The rank of a column that has one value in all rows; one of nothing is worth less.
+const SAME: usize = 5;
+
 /// The lower, the more a person wants to see it.
 fn rank(table: &Rows, at: usize) -> usize {
     let mut values = table.rows.iter().map(|it| &it[at]);
     let first = values.next();
-    let is_same = table.rows.len() > 1 && values.all(|it| Some(it) == first);
-    if is_same || first == Some(&Value::Null) && table.rows.len() == 1 {
-        return 5;
+    let is_same = values.all(|it| Some(it) == first);
+    match first {
+        Some(Value::Null | Value::Int(0)) if is_same => return SAME + 1,
+        Some(_) if is_same && table.rows.len() > 1 => return SAME,
+        _ => {}
     }
     match table.columns[at].as_str() {
         "total_ps" | "self_ps" | "dur_ps" | "per_step_ps" | "new_step_ps" | "work_ps"
