@@ -406,9 +406,10 @@ impl TraceBuilder {
         (self.sources.len() - 1) as u16
     }
 
-    /// How many sources were taken so far: the number the next one gets.
-    pub fn next_source(&self) -> u16 {
-        self.sources.len() as u16
+    /// How many sources were taken so far: the number the next one gets. `None` where a trace
+    /// holds no more.
+    pub fn next_source(&self) -> Option<u16> {
+        u16::try_from(self.sources.len()).ok().filter(|&it| it < u16::MAX)
     }
 
     pub fn origin_unix_ns(&self) -> Option<i64> {
@@ -479,7 +480,7 @@ impl TraceBuilder {
             counters,
             facts: self.facts,
             blobs: self.blobs,
-            args: Args { runs: self.args, read_as, sources: self.sources },
+            args: Args { runs: self.args, read_as, sources: self.sources, ..Args::default() },
             processes: self.processes,
             series: self.logs.series,
             scalars,
