@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use analyses::Tables;
-use sources::{Input, Pieces, Sequence, SourceError};
+use sources::{Change, Input, Pieces, Sequence, SourceError};
 use trace::{NoteKind, TraceBuilder};
 
 pub use discover::{Run, Unreadable};
@@ -202,11 +202,20 @@ fn read_file(
     progress: &dyn Fn(Progress<'_>),
 ) -> Result<(), OpenError> {
     let io_error = |source| OpenError::Io { path: path.to_owned(), source };
-    let (bytes, damage) = load_part(files, path).map_err(io_error)?;
-    if let Some(damage) = damage {
-        let cut = damage.kind() == io::ErrorKind::UnexpectedEof;
-        let kind = if cut { NoteKind::CutOff } else { NoteKind::Malformed };
-        out.note(kind, || format!("while unzipping {}: {damage}", path.display()));
+    let Loaded { bytes, unzipped } = load_part(files, path).map_err(io_error)?;
+    if let Some(Unzipped { damage, change }) = unzipped {
+        if let Some(damage) = damage {
+            let kind = match damage.kind() {
+                io::ErrorKind::UnexpectedEof => NoteKind::CutOff,
+                _ if damage.raw_os_error().is_some() => NoteKind::LostBytes,
+                _ => NoteKind::Malformed,
+            };
+            out.note(kind, || format!("while unzipping {}: {damage}", path.display()));
+        }
+        if change != Change::None {
+            let path = path.display();
+            out.note(NoteKind::FileChanged, || format!("{path} was written to while it was read"));
+        }
     }
     progress(Progress::Reading { file: path, bytes: &bytes });
     let input = Input { bytes, path };
@@ -217,21 +226,39 @@ fn read_file(
 
 /// A file's bytes: those of the disk, or unzipped into memory.
 pub fn load(path: &Path) -> io::Result<Bytes> {
-    match load_part(&Disk, path)? {
-        (bytes, None) => Ok(bytes),
-        (_, Some(damage)) => Err(damage),
+    let Loaded { bytes, unzipped } = load_part(&Disk, path)?;
+    match unzipped.and_then(|it| it.damage) {
+        Some(damage) => Err(damage),
+        None => Ok(bytes),
     }
 }
 
-/// A file's bytes, and what stopped the unzipping early.
-fn load_part(files: &dyn Files, path: &Path) -> io::Result<(Bytes, Option<io::Error>)> {
+/// A file's bytes, and how they came if they were zipped.
+struct Loaded {
+    bytes: Bytes,
+    unzipped: Option<Unzipped>,
+}
+
+struct Unzipped {
+    /// What stopped it early.
+    damage: Option<io::Error>,
+    /// What happened to the file meanwhile.
+    change: Change,
+}
+
+fn load_part(files: &dyn Files, path: &Path) -> io::Result<Loaded> {
     let file = files.open(path)?;
     let (mut head, pieces) = (Vec::new(), Pieces::new(&*file));
-    if pieces.read(0..2, &mut head) == [0x1F, 0x8B] {
-        let (bytes, damage) = unzip(Sequence::new(&pieces), file.size())?;
-        return Ok((Arc::new(bytes), damage));
+    let head = pieces.read(0..2, &mut head);
+    if let Some(fault) = pieces.first_fault().filter(|_| head.is_empty()) {
+        return Err(io::Error::other(fault.to_owned()));
     }
-    Ok((file, None))
+    if head != [0x1F, 0x8B] {
+        return Ok(Loaded { bytes: file, unzipped: None });
+    }
+    let (bytes, damage) = unzip(Sequence::new(&pieces), file.size())?;
+    let change = file.change();
+    Ok(Loaded { bytes: Arc::new(bytes), unzipped: Some(Unzipped { damage, change }) })
 }
 
 /// Profiles shrink to a tenth, seldom to a thirtieth; zeros to a thousandth.

@@ -16,6 +16,8 @@ use std::sync::{Arc, OnceLock};
 
 use trace::{NoteKind, TraceBuilder};
 
+use crate::SourceError;
+
 /// Bytes that live as long as the trace: arguments stay in them.
 pub type Bytes = Arc<dyn FileBytes>;
 
@@ -167,6 +169,14 @@ impl<'a> Pieces<'a> {
         self.first_fault.get().map(String::as_str)
     }
 
+    /// An error where something could not be read: of a file without anything to show, that is why.
+    pub fn refuse_fault(&self) -> Result<(), SourceError> {
+        match self.first_fault() {
+            Some(why) => Err(SourceError::Unreadable { why: why.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
     /// Notes what could not be read, and a change of the file that may matter.
     pub fn note(&self, name: impl fmt::Display, harmless: Change, out: &mut TraceBuilder) {
         let n_faults = self.n_faults.load(Ordering::Relaxed);
@@ -212,22 +222,22 @@ impl Read for Sequence<'_> {
         if n == 0 {
             return Ok(0);
         }
-        match file.read_at(self.at, &mut to[..n]) {
+        // Unzipping does not try again by itself.
+        let read = loop {
+            match file.read_at(self.at, &mut to[..n]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                other => break other,
+            }
+        };
+        match &read {
             Ok(0) => {
                 let at = self.at;
                 self.pieces.fault(|| format!("it ends at byte {at}, and was longer before"));
-                Ok(0)
             }
-            Ok(n) => {
-                self.at += n;
-                Ok(n)
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
-            Err(error) => {
-                self.pieces.fault(|| format!("at byte {}: {error}", self.at));
-                Err(error)
-            }
+            Ok(n) => self.at += n,
+            Err(error) => self.pieces.fault(|| format!("at byte {}: {error}", self.at)),
         }
+        read
     }
 }
 

@@ -50,7 +50,11 @@ impl Source for Hardware {
             Some(Ok(reader)) => reader.line(line, out),
             Some(Err(_)) => (),
         });
-        let reader = reader.unwrap_or_else(|| Reader::new(b"", out))?;
+        let reader = reader.unwrap_or_else(|| Reader::new(b"", out));
+        if reader.is_err() {
+            pieces.refuse_fault()?;
+        }
+        let reader = reader?;
         pieces.note(input.path.display(), Change::Grown, out);
         // What was said last is of all that was read.
         for (at, file_system) in reader.read_from.into_iter().flatten() {

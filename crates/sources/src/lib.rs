@@ -36,6 +36,10 @@ pub enum SourceError {
     Empty,
     #[error("the file cannot be read: {why}")]
     Unreadable { why: String },
+    #[error(
+        "not enough memory for the {n_events} events of this file\n  hint: capture fewer steps"
+    )]
+    NoMemory { n_events: usize },
     #[error("not a profile that strobe can read\n  hint: readable are: {known}")]
     UnknownFormat { known: String },
     #[error("{what}\n  reader: {reader}")]
@@ -59,8 +63,8 @@ pub fn read(input: &Input<'_>, out: &mut TraceBuilder) -> Result<&'static str, S
     }
     let (mut head, pieces) = (Vec::new(), Pieces::new(&*input.bytes));
     let head = pieces.read(0..4096, &mut head);
-    if let Some(fault) = pieces.first_fault().filter(|_| head.is_empty()) {
-        return Err(SourceError::Unreadable { why: fault.to_owned() });
+    if head.is_empty() {
+        pieces.refuse_fault()?;
     }
     let Some(source) = ALL.iter().find(|it| it.sniff(head)) else {
         let known = ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");

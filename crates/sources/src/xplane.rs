@@ -85,21 +85,19 @@ impl Source for XPlane {
     }
 
     fn read(&self, input: &Input<'_>, out: &mut TraceBuilder) -> Result<(), SourceError> {
-        let broken = |what: &str| SourceError::Broken { reader: "xplane", what: what.to_owned() };
         let source = out.next_source().ok_or_else(|| broken("more files than a trace can hold"))?;
         let pieces = Pieces::new(&*input.bytes);
         let read = read_space(&pieces, input, source, out);
         // Also of a file that is not used: this may be why.
         pieces.note(input.path.display(), Change::None, out);
-        let planes = read.ok_or_else(|| {
-            broken(
-                "no plane of a profile could be read\n  hint: is the file complete, and a profile? \
-                 its name should end in .xplane.pb",
-            )
-        })?;
-        out.source(Box::new(Planes { bytes: input.bytes.clone(), name: file_name(input), planes }));
+        let (bytes, name) = (input.bytes.clone(), file_name(input));
+        out.source(Box::new(Planes { bytes, name, planes: read? }));
         Ok(())
     }
+}
+
+fn broken(what: &str) -> SourceError {
+    SourceError::Broken { reader: "xplane", what: what.to_owned() }
 }
 
 /// Planes and metadata are looked at in pieces of this size: most are small, with long lines
@@ -111,21 +109,29 @@ fn read_space(
     input: &Input<'_>,
     source: u16,
     out: &mut TraceBuilder,
-) -> Option<Vec<(Plane, PlaneMeta)>> {
+) -> Result<Vec<(Plane, PlaneMeta)>, SourceError> {
     let mut window = pieces.window(WINDOW);
     let space = Space::walk(&mut window, out);
     if space.planes.is_empty() {
-        return None;
+        pieces.refuse_fault()?;
+        return Err(broken(
+            "no plane of a profile could be read\n  hint: is the file complete, and a profile? its \
+             name should end in .xplane.pb",
+        ));
+    }
+    let mut lines = index_lines(pieces, &space.planes, out);
+    let n_events = lines.iter().flat_map(|it| &it.chunks).map(|it| it.1).sum();
+    if !out.has_room(n_events) {
+        return Err(SourceError::NoMemory { n_events });
     }
     let host = own_name(space.host, input, out);
     let host = out.track(None, TrackKind::Host, &host);
     let metas: Vec<PlaneMeta> =
         space.planes.iter().map(|it| PlaneMeta::read(&mut window, it, out)).collect();
-    let mut lines = index_lines(pieces, &space.planes, out);
     let clock = Clock::new(&space.planes, &metas, &lines, out);
     make_tracks(&space.planes, &metas, host, source, &mut lines, out);
     decode_lines(pieces, &lines, &space.planes, &metas, clock, source, out);
-    Some(space.planes.into_iter().zip(metas).collect())
+    Ok(space.planes.into_iter().zip(metas).collect())
 }
 
 /// The file's outer shape.
@@ -725,15 +731,17 @@ impl ArgSource for Planes {
     fn bytes(&self, range: Range<u64>) -> Result<Cow<'_, [u8]>, String> {
         let place = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
         let range = place(range.start)..place(range.end);
+        let outside = || format!("{} has no bytes {range:?}", self.name);
         if let Some(all) = self.bytes.in_memory() {
-            return Ok(Cow::Borrowed(all.get(range).unwrap_or_default()));
+            return all.get(range.clone()).map(Cow::Borrowed).ok_or_else(outside);
         }
-        self.still(|pieces| {
-            let mut buffer = Vec::new();
-            let n = pieces.read(range, &mut buffer).len();
-            buffer.truncate(n);
-            Cow::Owned(buffer)
-        })
+        let mut buffer = Vec::new();
+        let n = self.still(|pieces| pieces.read(range.clone(), &mut buffer).len())?;
+        if n < range.len() {
+            return Err(outside());
+        }
+        buffer.truncate(n);
+        Ok(Cow::Owned(buffer))
     }
 }
 

@@ -23,6 +23,9 @@ use crate::{
 /// A row that a source reserved and could not fill.
 const DEAD: u32 = u32::MAX;
 
+/// What an event takes while it is sorted and joined, and later in tables.
+const ROOM_PER_EVENT: usize = 100;
+
 /// Collects what sources say about one run.
 #[derive(Default)]
 pub struct TraceBuilder {
@@ -238,6 +241,17 @@ impl TraceBuilder {
     pub fn detail(&mut self, detail: Detail) -> DetailId {
         self.details.push(detail);
         DetailId((self.details.len() - 1) as u32)
+    }
+
+    /// Whether there is memory for so many events more: it is asked for and given back, because a
+    /// process that gets none later ends there and then. A limit is seen, and not what others take.
+    pub fn has_room(&self, n_events: usize) -> bool {
+        let n_events = n_events.saturating_add(self.name.len());
+        let mut room = Vec::<u8>::new();
+        let is_there = room.try_reserve_exact(n_events.saturating_mul(ROOM_PER_EVENT)).is_ok();
+        // What nobody looks at need not be asked for, as compilers see it.
+        std::hint::black_box(&room);
+        is_there
     }
 
     /// Makes room for `n` events on a track; they are filled through [`Self::columns`].
