@@ -167,6 +167,12 @@ struct Link {
 impl Found {
     fn below(path: &Path) -> Found {
         let mut found = Found::default();
+        // A link to a folder above leads back here, through everything else that is there.
+        let whole = fs::canonicalize(path).unwrap_or_default();
+        for above in whole.ancestors().skip(1) {
+            let about = fs::metadata(above);
+            found.folders.extend(about.ok().and_then(|it| identity(above, &it)));
+        }
         found.walk(path, None);
         while let Some(Link { path, whole }) = found.links.pop_front() {
             match fs::metadata(&path) {
@@ -178,7 +184,6 @@ impl Found {
         for files in found.runs.values_mut() {
             files.sort();
         }
-        found.events.sort();
         found
     }
 
@@ -234,10 +239,7 @@ impl Found {
                 self.runs.entry(run).or_default().push(path.to_owned());
             }
         } else if is_events(path) {
-            let everywhere = PathBuf::new();
-            if identity(path, about).is_none_or(|it| self.files.insert((everywhere, it))) {
-                self.events.push(path.to_owned());
-            }
+            self.events.push(path.to_owned());
         }
     }
 
