@@ -214,7 +214,7 @@ fn read_file(
         }
         if change != Change::None {
             let path = path.display();
-            out.note(NoteKind::FileChanged, || format!("{path} was written to while it was read"));
+            out.note(NoteKind::FileChanged, || format!("{path} was modified while it was read"));
         }
     }
     progress(Progress::Reading { file: path, bytes: &bytes });

@@ -120,7 +120,7 @@ impl<'a> Pieces<'a> {
             let at = range.start + done;
             match self.file.read_at(at, &mut buffer[done..n]) {
                 Ok(0) => {
-                    self.fault(|| format!("it ends at byte {at}, and was longer before"));
+                    self.fault(|| format!("truncated at byte {at} after it was opened"));
                     break;
                 }
                 Ok(n) => done += n,
@@ -184,7 +184,7 @@ impl<'a> Pieces<'a> {
             format!("{name}: {}", self.first_fault().unwrap_or_default())
         });
         if ![Change::None, harmless].contains(&self.file.change()) {
-            out.note(NoteKind::FileChanged, || format!("{name} was written to while it was read"));
+            out.note(NoteKind::FileChanged, || format!("{name} was modified while it was read"));
         }
     }
 }
@@ -232,7 +232,7 @@ impl Read for Sequence<'_> {
         match &read {
             Ok(0) => {
                 let at = self.at;
-                self.pieces.fault(|| format!("it ends at byte {at}, and was longer before"));
+                self.pieces.fault(|| format!("truncated at byte {at} after it was opened"));
             }
             Ok(n) => self.at += n,
             Err(error) => self.pieces.fault(|| format!("at byte {}: {error}", self.at)),

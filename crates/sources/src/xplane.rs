@@ -709,7 +709,7 @@ impl Planes {
         match pieces.first_fault() {
             Some(fault) => Err(format!("{}: {fault}", self.name)),
             None if self.bytes.change() != Change::None => {
-                Err(format!("{} was written to since it was opened", self.name))
+                Err(format!("{} was modified after it was opened", self.name))
             }
             None => Ok(out),
         }
