@@ -168,8 +168,8 @@ impl Found {
     fn below(path: &Path) -> Found {
         let mut found = Found::default();
         // A link to a folder above leads back here, through everything else that is there.
-        let whole = fs::canonicalize(path).unwrap_or_default();
-        for above in whole.ancestors().skip(1) {
+        let without_links = fs::canonicalize(path).unwrap_or_default();
+        for above in without_links.ancestors().skip(1) {
             let about = fs::metadata(above);
             found.folders.extend(about.ok().and_then(|it| identity(above, &it)));
         }

@@ -136,7 +136,12 @@ impl<'a> Pieces<'a> {
 
     /// A window of at least so many bytes at once, where there are as many.
     pub fn window(&self, n_bytes: usize) -> Window<'_, 'a> {
-        Window { pieces: self, n_bytes, buffer: Vec::new(), holds: 0..0 }
+        self.window_with(n_bytes, KeptPiece::default())
+    }
+
+    /// The same, with what another window of this file has read.
+    pub fn window_with(&self, n_bytes: usize, kept: KeptPiece) -> Window<'_, 'a> {
+        Window { pieces: self, n_bytes, piece: kept }
     }
 
     /// Tells of each line. Of one that is longer than `longest` only the beginning is told.
@@ -246,12 +251,26 @@ impl Read for Sequence<'_> {
 pub struct Window<'p, 'a> {
     pieces: &'p Pieces<'a>,
     n_bytes: usize,
+    piece: KeptPiece,
+}
+
+/// What a window has read.
+#[derive(Debug, Default)]
+pub struct KeptPiece {
     buffer: Vec<u8>,
     /// Which bytes of the file stand in the buffer.
     holds: Range<usize>,
 }
 
 impl Window<'_, '_> {
+    /// What it has read, for the next window; not where something long went through it.
+    pub fn keep(self) -> KeptPiece {
+        match self.piece.buffer.len() <= 4 * self.n_bytes {
+            true => self.piece,
+            false => KeptPiece::default(),
+        }
+    }
+
     pub fn size(&self) -> usize {
         self.pieces.file.size()
     }
@@ -265,14 +284,15 @@ impl Window<'_, '_> {
         if let Some(all) = self.pieces.file.in_memory() {
             return all.get(range).unwrap_or_default();
         }
-        if range.start < self.holds.start || range.end > self.holds.end {
+        let KeptPiece { buffer, holds } = &mut self.piece;
+        if range.start < holds.start || range.end > holds.end {
             let wanted = range.start..range.end.max(range.start.saturating_add(self.n_bytes));
-            let n = self.pieces.read(wanted, &mut self.buffer).len();
-            self.holds = range.start..range.start + n;
+            let n = self.pieces.read(wanted, buffer).len();
+            *holds = range.start..range.start + n;
         }
-        let from = range.start - self.holds.start;
-        let to = range.end.min(self.holds.end).saturating_sub(self.holds.start);
-        self.buffer.get(from..to.max(from)).unwrap_or_default()
+        let from = range.start - holds.start;
+        let to = range.end.min(holds.end).saturating_sub(holds.start);
+        buffer.get(from..to.max(from)).unwrap_or_default()
     }
 }
 
@@ -296,7 +316,7 @@ mod tests {
         }
 
         fn read_at(&self, at: usize, to: &mut [u8]) -> io::Result<usize> {
-            if self.n_reads.fetch_add(1, Ordering::Relaxed) % 3 == 0 {
+            if self.n_reads.fetch_add(1, Ordering::Relaxed).is_multiple_of(3) {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             if at >= self.broken {

@@ -25,25 +25,26 @@
 //!
 //! Not read: `child_id`, aggregated events (`num_occurrences`), descriptions of stats.
 
+mod arguments;
 mod decode;
 mod meta;
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use trace::{
-    ArgRun, ArgSource, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder,
-    TrackId, TrackKind,
+    ArgRun, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder, TrackId,
+    TrackKind,
 };
 
+use self::arguments::Planes;
 use self::decode::{Chunk, Decoded, MetDetail};
 use self::meta::{Parts, PlaneMeta};
 use crate::file::Window;
 use crate::tfevents::is_framed;
-use crate::wire::{Field, Fields, LongFields, LongValue, Value, varint};
-use crate::{Bytes, Change, Input, Pieces, Source, SourceError};
+use crate::wire::{Field, Fields, LongFields, LongValue, Value};
+use crate::{Change, Input, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct XPlane;
@@ -90,8 +91,7 @@ impl Source for XPlane {
         let read = read_space(&pieces, input, source, out);
         // Also of a file that is not used: this may be why.
         pieces.note(input.path.display(), Change::None, out);
-        let (bytes, name) = (input.bytes.clone(), file_name(input));
-        out.source(Box::new(Planes { bytes, name, planes: read? }));
+        out.source(Box::new(Planes::new(input.bytes.clone(), file_name(input), read?)));
         Ok(())
     }
 }
@@ -617,6 +617,9 @@ fn decode_lines(
     }
 }
 
+/// What a name says of its events is a few hundred bytes.
+const NAMES_WINDOW: usize = 4 << 10;
+
 /// Each chunk numbered the details it met; the trace has one numbering.
 fn merge_details(
     pieces: &Pieces<'_>,
@@ -629,7 +632,7 @@ fn merge_details(
     let mut known: HashMap<(usize, u64), u32> = HashMap::new();
     let mut of_names: Vec<HashMap<usize, Parts>> = vec![HashMap::new(); metas.len()];
     // Names come in any order: a large piece for each would mostly be thrown away.
-    let mut window = pieces.window(ARGS_WINDOW);
+    let mut window = pieces.window(NAMES_WINDOW);
     for (chunk, decoded) in chunks.iter().zip(decoded.iter_mut()) {
         let Decoded { details, detail_events, .. } = decoded;
         for MetDetail { hash, event_at, id } in details.iter_mut() {
@@ -689,75 +692,4 @@ fn hand_over(chunk: &Chunk, decoded: &mut Decoded, source: u16, out: &mut TraceB
     for it in &decoded.allocations {
         out.counter(tracks[it.allocator], Time(it.start), it.used_bytes as f64);
     }
-}
-
-/// The file and what is needed to decode an event's arguments.
-struct Planes {
-    bytes: Bytes,
-    name: String,
-    planes: Vec<(Plane, PlaneMeta)>,
-}
-
-/// Holds the sixteen events up to which one is searched, mostly.
-const ARGS_WINDOW: usize = 4 << 10;
-
-impl Planes {
-    /// What `read` makes of the file, if that is still the file it was.
-    fn still<T>(&self, read: impl FnOnce(&Pieces<'_>) -> T) -> Result<T, String> {
-        let pieces = Pieces::new(&*self.bytes);
-        let out = read(&pieces);
-        match pieces.first_fault() {
-            Some(fault) => Err(format!("{}: {fault}", self.name)),
-            None if self.bytes.change() != Change::None => {
-                Err(format!("{} was modified after it was opened", self.name))
-            }
-            None => Ok(out),
-        }
-    }
-}
-
-impl ArgSource for Planes {
-    fn args(&self, at: u64, nth: usize) -> Result<Vec<(String, FactValue)>, String> {
-        let Ok(at) = usize::try_from(at) else { return Ok(Vec::new()) };
-        let plane = self.planes.get(self.planes.partition_point(|it| it.0.bytes.end <= at));
-        let Some((plane, meta)) = plane else { return Ok(Vec::new()) };
-        self.still(|pieces| {
-            let mut window = pieces.window(ARGS_WINDOW);
-            let event = nth_event(&mut window, at..plane.bytes.end, nth);
-            event.map(|it| meta.args(&mut window, it)).unwrap_or_default()
-        })
-    }
-
-    fn bytes(&self, range: Range<u64>) -> Result<Cow<'_, [u8]>, String> {
-        let place = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
-        let range = place(range.start)..place(range.end);
-        let outside = || format!("{} has no bytes {range:?}", self.name);
-        if let Some(all) = self.bytes.in_memory() {
-            return all.get(range.clone()).map(Cow::Borrowed).ok_or_else(outside);
-        }
-        let mut buffer = Vec::new();
-        let n = self.still(|pieces| pieces.read(range.clone(), &mut buffer).len())?;
-        if n < range.len() {
-            return Err(outside());
-        }
-        buffer.truncate(n);
-        Ok(Cow::Owned(buffer))
-    }
-}
-
-/// The message of the event `nth` behind the one whose length stands at the start of `range`.
-fn nth_event(window: &mut Window<'_, '_>, range: Range<usize>, nth: usize) -> Option<Range<usize>> {
-    let (len, len_len) = varint(window.get(range.start..range.end.min(range.start + 10)), 0)?;
-    let start = range.start + len_len;
-    let mut event = start..start.checked_add(usize::try_from(len).ok()?)?;
-    // Other fields of the line may stand between its events.
-    let mut fields = LongFields::new(event.end..range.end);
-    for _ in 0..nth {
-        event = loop {
-            if let (4, LongValue::Bytes(event)) = fields.next(window).ok()?? {
-                break event;
-            }
-        };
-    }
-    Some(event)
 }
