@@ -63,7 +63,11 @@ fn events_across_the_borders_of_pieces_are_whole() {
     let trace = session.trace();
     assert_eq!((trace.events.len(), notes(trace)), (lengths.len(), vec![]));
     assert!(trace.events.start.windows(2).all(|it| it[1].0 - it[0].0 == 1000));
-    assert!(trace.tracks.iter().any(|it| trace.text(it.name).contains("late")), "{:?}", trace.tracks);
+    assert!(
+        trace.tracks.iter().any(|it| trace.text(it.name).contains("late")),
+        "{:?}",
+        trace.tracks
+    );
     for nth in (0..lengths.len()).step_by(997).chain([long - 1, long, long + 1]) {
         let args = trace.args.of(EventId(nth as u32));
         let [(_, FactValue::Text(text))] = args.as_slice() else { panic!("{nth}: {args:?}") };
