@@ -24,13 +24,13 @@ pub fn instruction(trace: &Trace, event: EventId) -> Option<Instruction> {
     let detail = trace.detail(event);
     let op = trace.text(detail.hlo_op?);
     let mut of_module = trace.programs().filter(|it| {
-        let (name, id) = name_and_id(it.0);
+        let (name, id) = name_and_id(it.name());
         match (detail.program_id, id) {
             (Some(program), Some(id)) => program == id,
             _ => detail.hlo_module.is_some_and(|it| trace.text(it) == name),
         }
     });
-    of_module.find_map(|it| find(it.1, op))
+    of_module.find_map(|it| find(&it.bytes()?, op))
 }
 
 /// A program's name and number, of `jit_train_step(10)`.

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 
 use hashbrown::HashSet;
 use rayon::prelude::*;
-use trace::Trace;
+use trace::{Program, Trace};
 
 use crate::hlo::{Fields, Value, lossy, name_and_id, number};
 use crate::{Analysis, Tables};
@@ -48,9 +48,9 @@ table! {
 impl Analysis for ProgramMemory {
     fn run(tables: &Tables) -> Vec<ProgramMemory> {
         let trace = tables.trace();
-        let programs: Vec<(&str, &[u8])> = trace.programs().collect();
+        let programs: Vec<Program<'_>> = trace.programs().collect();
         let mut rows: Vec<ProgramMemory> =
-            programs.par_iter().filter_map(|(name, bytes)| program(name, bytes)).collect();
+            programs.par_iter().filter_map(|it| program(it.name(), &it.bytes()?)).collect();
         let ran = Ran::of(trace);
         for row in &mut rows {
             row.ran = ran.has(&row.program);

@@ -255,8 +255,7 @@ impl Live {
             return;
         }
         self.manifest_written = written;
-        let text = fs::read(&path).unwrap_or_default();
-        if let Ok(manifest) = serde_json::from_slice(&text) {
+        if let Some(manifest) = running::read_manifest(&self.folder) {
             self.manifest = manifest;
         }
         if self.manifest.get("ended_unix_ns").is_some() {

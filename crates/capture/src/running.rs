@@ -73,8 +73,7 @@ struct Named {
 
 impl Named {
     fn of(folder: &Path) -> Option<Named> {
-        let manifest = fs::read(folder.join("manifest.json")).ok()?;
-        let manifest: Value = serde_json::from_slice(&manifest).ok()?;
+        let manifest = read_manifest(folder)?;
         let pid_of = |it: &Value| u32::try_from(it["pid"].as_i64()?).ok();
         let writer = pid_of(&manifest);
         let mut pids: BTreeSet<u32> = writer.into_iter().collect();
@@ -136,9 +135,18 @@ fn unix_ns(time: SystemTime) -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
+/// More than a manifest of ours can be.
+const LARGEST_MANIFEST: u64 = 16 << 20;
+
+pub(crate) fn read_manifest(folder: &Path) -> Option<Value> {
+    use std::io::{BufReader, Read as _};
+    let file = runlog::open(&folder.join("manifest.json")).ok()?;
+    serde_json::from_reader(BufReader::new(file.take(LARGEST_MANIFEST))).ok()
+}
+
 fn first_line(path: &Path) -> Option<Value> {
     use std::io::{BufRead as _, BufReader, Read as _};
-    let file = fs::File::open(path).ok()?;
+    let file = runlog::open(path).ok()?;
     let mut line = Vec::new();
     BufReader::new(file.take(1 << 20)).read_until(b'\n', &mut line).ok()?;
     serde_json::from_slice(&line).ok()

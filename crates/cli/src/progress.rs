@@ -45,7 +45,7 @@ impl Progress {
         let text = match step {
             Step::Reading { file, bytes } => {
                 let name = file.file_name().map(|it| it.to_string_lossy().into_owned());
-                let megabytes = (**bytes).as_ref().len() / 1_000_000;
+                let megabytes = bytes.size() / 1_000_000;
                 format!("reading {}, {} MB", name.unwrap_or_default(), megabytes)
             }
             Step::Found { .. } => return,

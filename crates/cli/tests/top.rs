@@ -109,6 +109,56 @@ impl Drop for Stranger {
     }
 }
 
+/// A pipe, and whether somebody opened it. Who does gets nothing, and need not wait for it.
+#[cfg(unix)]
+struct Pipe {
+    path: std::path::PathBuf,
+    writer: Option<std::thread::JoinHandle<()>>,
+}
+
+#[cfg(unix)]
+impl Pipe {
+    /// `None` where there are none.
+    fn make(path: std::path::PathBuf) -> Option<Pipe> {
+        let _ = fs::remove_file(&path);
+        Command::new("mkfifo").arg(&path).status().ok().filter(|it| it.success())?;
+        let writer = std::thread::spawn({
+            let path = path.clone();
+            // Waits until somebody reads.
+            move || drop(fs::File::options().write(true).open(path))
+        });
+        Some(Pipe { path, writer: Some(writer) })
+    }
+
+    fn was_opened(mut self) -> bool {
+        let writer = self.writer.take().unwrap();
+        let was_opened = writer.is_finished();
+        // Lets go of the writer where nobody else did.
+        let _ = Command::new("sh").args(["-c", "exec 3<>\"$0\""]).arg(&self.path).status();
+        writer.join().unwrap();
+        was_opened
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn no_pipe_is_opened() {
+    let home = Home::new();
+    for name in ["manifest.json", "hardware.jsonl", "python-7.jsonl"] {
+        let run = home.run(&format!("with-{name}"));
+        run.manifest(json!({"ended_unix_ns": now_ns(), "exit": {"code": 0}}));
+        run.fill(8);
+        let Some(pipe) = Pipe::make(run.0.join(name)) else {
+            println!("skipped: mkfifo is not here");
+            return;
+        };
+        let done = home.top(&[run.path(), "--once", "--format", "json"]);
+        assert!(!pipe.was_opened(), "{name}");
+        let expected = if name == "manifest.json" { 2 } else { 0 };
+        assert_eq!(done.status.code(), Some(expected), "{name}: {}", text(&done.stderr));
+    }
+}
+
 #[test]
 fn what_is_no_run_is_refused() {
     let home = Home::new();

@@ -5,7 +5,7 @@ use analyses::op_time::OpTime;
 use analyses::step::Step;
 use analyses::step_outlier::StepOutlier;
 use analyses::step_spread::StepSpread;
-use trace::Dur;
+use trace::{Dur, Program};
 
 use crate::{Evidence, Finding, Gain, Severity, WORTH_FIXING};
 
@@ -315,13 +315,13 @@ pub fn is_forward_only(tables: &Tables) -> bool {
         return false;
     }
     // Compiled programs keep the names of what they were made of, as `transpose(jvp(f))/dot`.
-    let takes_gradients = |program: &[u8]| {
-        let head = &program[..program.len().min(MOST_SEARCHED)];
+    let takes_gradients = |program: Program<'_>| {
+        let head = program.head(MOST_SEARCHED).unwrap_or_default();
         [&b"transpose(jvp"[..], b"gradient_tape", b"gradients/"]
             .iter()
             .any(|word| head.windows(word.len()).any(|it| it == *word))
     };
-    if tables.trace().programs().take(MOST_PROGRAMS).any(|it| takes_gradients(it.1)) {
+    if tables.trace().programs().take(MOST_PROGRAMS).any(takes_gradients) {
         return false;
     }
     if ops.iter().any(|it| it.family == "tensorflow") {
@@ -340,4 +340,4 @@ const MOST_PROGRAMS: usize = 64;
 
 /// Programs can be large; what they take gradients of stands everywhere in them.
 /// Source: choice, a bound on the work.
-const MOST_SEARCHED: usize = 1 << 20;
+const MOST_SEARCHED: u64 = 1 << 20;

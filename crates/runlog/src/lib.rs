@@ -7,7 +7,7 @@
 //!
 //! What a record means is up to who reads it; so is what to do about a line that is none.
 
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -303,6 +303,20 @@ pub fn logs(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Opens a file, and nothing else: opening a pipe waits until somebody writes to it, and what a
+/// device gives may have no end.
+pub fn open(path: &Path) -> io::Result<File> {
+    let only_files = |about: Metadata| match about.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("this is no regular file\n  hint: copy it into one")),
+    };
+    only_files(fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    // Another may have taken its place.
+    only_files(file.metadata()?)?;
+    Ok(file)
+}
+
 /// One line, without its end.
 #[derive(Debug)]
 pub struct Line {
@@ -313,7 +327,7 @@ pub struct Line {
 
 /// Tells of each line of a file. Of one that is too long only the beginning is told.
 pub fn each_line(path: &Path, mut each: impl FnMut(&Line)) -> io::Result<()> {
-    let mut file = BufReader::new(File::open(path)?);
+    let mut file = BufReader::new(open(path)?);
     let mut line = Line { bytes: Vec::new(), is_whole: true };
     loop {
         line.bytes.clear();

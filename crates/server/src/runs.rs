@@ -192,7 +192,7 @@ impl Entry {
                     let name = file.file_name().map(|it| it.to_string_lossy().into_owned());
                     opening.phase = format!("reading {}", name.unwrap_or_default());
                     let before = opening.reading.replace(Arc::clone(bytes));
-                    opening.bytes += before.map_or(0, |it| (*it).as_ref().len() as u64);
+                    opening.bytes += before.map_or(0, |it| it.size() as u64);
                 }
                 Progress::Sorting => {
                     opening.phase = "sorting events".to_owned();

@@ -4,20 +4,27 @@
 //! `train/`. The files of one folder are the hosts of one run. A folder that a capture of ours
 //! wrote, which its `manifest.json` shows, is one run with all that lies below it.
 //!
+//! Links are followed, after everything that is there by itself: so a folder is looked into once,
+//! under its own name where it has one below the path, and no loop of links is endless. A file with
+//! two names in one run is one host.
+//!
 //! TensorBoard's event files join the run that is opened ([`events`]).
 
 mod events;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::Read;
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::fmt;
+use std::fs::{self, Metadata};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use serde::Deserialize;
+use walkdir::{DirEntry, WalkDir};
 
 use self::events::{Log, is_events};
 use crate::OpenError;
+use crate::disk::{Identity, identity};
 
 /// The files that are read together, and what else was there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,17 +41,37 @@ pub struct Run {
     pub n_left_out: usize,
     /// Profiles that a capture kept and no source can read yet.
     pub unread: Vec<PathBuf>,
+    /// Folders and links that could not be looked into.
+    pub unreadable: Vec<Unreadable>,
     /// Folders of the runs that were not taken, newest first.
     pub others: Vec<PathBuf>,
 }
 
-/// Deeper than any log folder, shallower than a loop of links.
-const DEEPEST: usize = 12;
+/// What could not be looked into, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    pub path: PathBuf,
+    pub why: String,
+}
+
+impl Unreadable {
+    fn new(path: &Path, why: &io::Error) -> Unreadable {
+        Unreadable { path: path.to_owned(), why: why.to_string() }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.path.display(), self.why)
+    }
+}
 
 impl Run {
     pub fn find(path: &Path) -> Result<Run, OpenError> {
-        let missing = || OpenError::Missing { path: path.to_owned() };
-        let about = fs::metadata(path).map_err(|_| missing())?;
+        let about = fs::metadata(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => OpenError::Missing { path: path.to_owned() },
+            _ => OpenError::Io { path: path.to_owned(), source },
+        })?;
         let name = |path: &Path| {
             let name =
                 path.file_name().or_else(|| path.components().next_back().map(|it| it.as_os_str()));
@@ -57,6 +84,7 @@ impl Run {
             log_folder: path.to_owned(),
             n_left_out: 0,
             unread: Vec::new(),
+            unreadable: Vec::new(),
             others: Vec::new(),
         };
         if !about.is_dir() {
@@ -69,8 +97,8 @@ impl Run {
             }
             return Ok(run);
         }
-        let mut found = Found::default();
-        collect(path, None, 0, &mut found);
+        let found = Found::below(path);
+        run.unreadable = found.unreadable;
         let mut runs: Vec<(PathBuf, Vec<PathBuf>)> = found.runs.into_iter().collect();
         runs.sort_by_cached_key(|(folder, files)| {
             std::cmp::Reverse((when(folder, files), folder.clone()))
@@ -93,10 +121,14 @@ impl Run {
         } else {
             run.join(Log::below(path, &found.events, path));
         }
-        if run.files.is_empty() {
-            return Err(OpenError::NoProfile { path: path.to_owned() });
+        if !run.files.is_empty() {
+            return Ok(run);
         }
-        Ok(run)
+        let path = path.to_owned();
+        Err(match run.unreadable.into_iter().next() {
+            Some(unreadable) => OpenError::UnreadableFolder { path, unreadable },
+            None => OpenError::NoProfile { path },
+        })
     }
 
     /// Whether there is only a training log here, and neither a profile nor a capture.
@@ -118,25 +150,112 @@ struct Found {
     /// Those of `runs` that a capture of ours wrote.
     wholes: BTreeSet<PathBuf>,
     events: Vec<PathBuf>,
+    unreadable: Vec<Unreadable>,
+    folders: HashSet<Identity>,
+    /// Which files each run has.
+    files: HashSet<(PathBuf, Identity)>,
+    links: VecDeque<Link>,
 }
 
-/// `whole`: the folder above that makes all below it one run.
-fn collect(folder: &Path, whole: Option<&Path>, depth: usize, found: &mut Found) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let mut entries: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
-    entries.sort();
-    let whole = whole.or_else(|| is_capture(folder).then_some(folder));
-    for entry in entries {
-        if entry.is_dir() {
-            if depth < DEEPEST {
-                collect(&entry, whole, depth + 1, found);
-            }
-        } else if is_profile(&entry) || (whole == Some(folder) && is_beside(&entry)) {
-            found.wholes.extend(whole.map(Path::to_owned));
-            found.runs.entry(whole.unwrap_or(folder).to_owned()).or_default().push(entry);
-        } else if is_events(&entry) {
-            found.events.push(entry);
+/// A link that is followed when everything that is no link was looked at.
+struct Link {
+    path: PathBuf,
+    /// The folder above that makes all below it one run.
+    whole: Option<PathBuf>,
+}
+
+impl Found {
+    fn below(path: &Path) -> Found {
+        let mut found = Found::default();
+        // A link to a folder above leads back here, through everything else that is there.
+        let without_links = fs::canonicalize(path).unwrap_or_default();
+        for above in without_links.ancestors().skip(1) {
+            let about = fs::metadata(above);
+            found.folders.extend(about.ok().and_then(|it| identity(above, &it)));
         }
+        found.walk(path, None);
+        while let Some(Link { path, whole }) = found.links.pop_front() {
+            match fs::metadata(&path) {
+                Ok(about) if about.is_dir() => found.walk(&path, whole),
+                Ok(about) => found.file(&path, &about, whole.as_deref()),
+                Err(error) => found.cannot_read(&path, &error),
+            }
+        }
+        for files in found.runs.values_mut() {
+            files.sort();
+        }
+        found
+    }
+
+    /// Looks into a folder and all below it. `whole`: the folder above that makes it one run.
+    fn walk(&mut self, folder: &Path, whole: Option<PathBuf>) {
+        // The captures that the walk is in.
+        let mut wholes: Vec<PathBuf> = whole.into_iter().collect();
+        let mut walk = WalkDir::new(folder).sort_by_file_name().into_iter();
+        while let Some(entry) = walk.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let path = error.path().unwrap_or(folder).to_owned();
+                    self.cannot_read(&path, &error.into());
+                    continue;
+                }
+            };
+            let path = entry.path();
+            while wholes.last().is_some_and(|it| entry.depth() > 0 && !path.starts_with(it)) {
+                wholes.pop();
+            }
+            let is_root = entry.depth() == 0;
+            if entry.path_is_symlink() && !is_root {
+                let path = entry.into_path();
+                self.links.push_back(Link { path, whole: wholes.first().cloned() });
+                continue;
+            }
+            let about = match about(&entry) {
+                Ok(about) => about,
+                Err(error) => {
+                    self.cannot_read(path, &error);
+                    continue;
+                }
+            };
+            if !about.is_dir() {
+                self.file(path, &about, wholes.first().map(PathBuf::as_path));
+            } else if identity(path, &about).is_some_and(|it| !self.folders.insert(it)) {
+                walk.skip_current_dir();
+            } else if is_capture(path) {
+                wholes.push(path.to_owned());
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path, about: &Metadata, whole: Option<&Path>) {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if is_profile(path) || (whole == Some(folder) && is_beside(path)) {
+            self.wholes.extend(whole.map(Path::to_owned));
+            let run = whole.unwrap_or(folder).to_owned();
+            let is_new =
+                identity(path, about).is_none_or(|it| self.files.insert((run.clone(), it)));
+            if is_new {
+                self.runs.entry(run).or_default().push(path.to_owned());
+            }
+        } else if is_events(path) {
+            self.events.push(path.to_owned());
+        }
+    }
+
+    fn cannot_read(&mut self, path: &Path, error: &io::Error) {
+        // What was taken away since is not there; a link to nowhere is.
+        if error.kind() != io::ErrorKind::NotFound || path.is_symlink() {
+            self.unreadable.push(Unreadable::new(path, error));
+        }
+    }
+}
+
+/// Of what is behind the link, if the walk began with one.
+fn about(entry: &DirEntry) -> io::Result<Metadata> {
+    match entry.path_is_symlink() {
+        true => fs::metadata(entry.path()),
+        false => entry.metadata().map_err(io::Error::from),
     }
 }
 
@@ -145,15 +264,15 @@ const LARGEST_MANIFEST: u64 = 16 << 20;
 
 /// Whether `strobe run` or `strobe attach` wrote this folder.
 fn is_capture(folder: &Path) -> bool {
-    let path = folder.join("manifest.json");
-    // Opening a pipe would wait until somebody writes to it.
-    if !fs::metadata(&path).is_ok_and(|it| it.is_file()) {
-        return false;
+    /// All that is asked of it.
+    #[derive(Deserialize)]
+    struct Manifest {
+        #[serde(rename = "schema")]
+        _schema: u64,
     }
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|it| it.take(LARGEST_MANIFEST).read_to_end(&mut text));
-    let manifest = read.ok().and_then(|_| serde_json::from_slice::<Value>(&text).ok());
-    manifest.is_some_and(|it| it.get("schema").is_some_and(Value::is_u64))
+    let Ok(file) = runlog::open(&folder.join("manifest.json")) else { return false };
+    let text = BufReader::new(file.take(LARGEST_MANIFEST));
+    serde_json::from_reader::<_, Manifest>(text).is_ok()
 }
 
 /// What a capture leaves beside profiles, at its top.

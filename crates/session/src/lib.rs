@@ -1,15 +1,15 @@
 //! Opens a path and answers questions about what is there.
 //!
 //! ```text
-//! path ─discover─▶ files of one run ─map, unzip─▶ sources ─▶ trace ─▶ tables, timeline
+//! path ─discover─▶ files of one run ─pieces, unzipped─▶ sources ─▶ trace ─▶ tables, timeline
 //! ```
 //!
 //! Nothing is ever written beside the user's files.
 
 pub mod bench;
 mod discover;
+mod disk;
 pub mod edit_diff;
-mod mapped;
 pub mod report;
 mod sql;
 pub mod step_times;
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use analyses::Tables;
-use sources::{Input, SourceError};
+use sources::{Change, Input, Pieces, Sequence, SourceError};
 use trace::{NoteKind, TraceBuilder};
 
-pub use discover::Run;
-use mapped::Mapped;
+pub use discover::{Run, Unreadable};
+pub use disk::{Disk, Files};
 pub use sources::Bytes;
 pub use sql::{QueryResult, SqlError, SqlLimits, SqlTable, SqlValue, schema};
 use timeline::Timeline;
@@ -49,6 +49,8 @@ pub enum OpenError {
         path.display()
     )]
     NoProfile { path: PathBuf },
+    #[error("no profile in this folder, as far as it can be read\n  {unreadable}\n  path: {}", path.display())]
+    UnreadableFolder { path: PathBuf, unreadable: Unreadable },
     #[error("{source}\n  file: {}", path.display())]
     Io { path: PathBuf, source: io::Error },
     #[error("{source}\n  file: {}", path.display())]
@@ -77,20 +79,30 @@ impl Session {
     }
 
     pub fn open_with(path: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Session, OpenError> {
+        Session::open_from(&Disk, path, progress)
+    }
+
+    /// Opens a path with files that need not be those of the disk.
+    pub fn open_from(
+        files: &dyn Files,
+        path: &Path,
+        progress: &dyn Fn(Progress<'_>),
+    ) -> Result<Session, OpenError> {
         let run = Run::find(path)?;
         let sizes = run.files.iter().filter_map(|it| it.metadata().ok()).map(|it| it.len());
         progress(Progress::Found { total_bytes: sizes.sum() });
         let mut out = TraceBuilder::new();
+        let mut unreadable: Vec<String> = run.unreadable.iter().map(|it| it.to_string()).collect();
         let mut first_error = None;
         let mut read_any = false;
         for file in &run.files {
-            match read_file(file, &mut out, progress) {
+            match read_file(files, file, &mut out, progress) {
                 Ok(()) => read_any = true,
                 Err(error) => {
                     // One host's broken file must not hide the others.
-                    out.note(NoteKind::UnreadableFile, || {
-                        error.to_string().lines().next().unwrap_or_default().to_owned()
-                    });
+                    let why = error.to_string();
+                    let why = why.lines().next().unwrap_or_default();
+                    unreadable.push(format!("{}: {why}", below(&run.path, file)));
                     first_error.get_or_insert(error);
                 }
             }
@@ -105,14 +117,11 @@ impl Session {
             format!("event files, of {} that belong here", run.files.len() + run.n_left_out)
         });
         name_runs(&mut out, &run.log_folder);
-        for file in &run.unread {
-            let file = file.strip_prefix(&run.path).unwrap_or(file).display();
-            out.note(NoteKind::UnreadableFile, || {
-                format!(
-                    "{file}: PyTorch's profile is kept, and cannot be read yet; Perfetto shows it"
-                )
-            });
-        }
+        unreadable.extend(run.unread.iter().map(|file| {
+            let file = below(&run.path, file);
+            format!("{file}: PyTorch's profile is kept, and cannot be read yet; Perfetto shows it")
+        }));
+        out.note_many(NoteKind::UnreadableFile, unreadable.len() as u64, || list(&unreadable));
         progress(Progress::Sorting);
         let tables = Arc::new(Tables::new(Arc::new(out.finish())));
         Ok(Session { run, tables, timeline: OnceLock::new() })
@@ -133,6 +142,7 @@ impl Session {
             log_folder,
             n_left_out: 0,
             unread: Vec::new(),
+            unreadable: Vec::new(),
             others: Vec::new(),
             path: path.clone(),
         };
@@ -168,17 +178,44 @@ fn name_runs(out: &mut TraceBuilder, log_folder: &Path) {
     });
 }
 
+/// A path as seen from the run's, so that a note stays short.
+fn below<'a>(run: &Path, file: &'a Path) -> std::path::Display<'a> {
+    let below = file.strip_prefix(run).ok().filter(|it| !it.as_os_str().is_empty());
+    below.unwrap_or(file).display()
+}
+
+/// As many files are named in one note.
+const MOST_NAMED: usize = 5;
+
+fn list(files: &[String]) -> String {
+    let named = &files[..files.len().min(MOST_NAMED)];
+    match files.len() - named.len() {
+        0 => named.join("; "),
+        more => format!("{}; and {more} more", named.join("; ")),
+    }
+}
+
 fn read_file(
+    files: &dyn Files,
     path: &Path,
     out: &mut TraceBuilder,
     progress: &dyn Fn(Progress<'_>),
 ) -> Result<(), OpenError> {
     let io_error = |source| OpenError::Io { path: path.to_owned(), source };
-    let (bytes, damage) = load_part(path).map_err(io_error)?;
-    if let Some(damage) = damage {
-        let cut = damage.kind() == io::ErrorKind::UnexpectedEof;
-        let kind = if cut { NoteKind::CutOff } else { NoteKind::Malformed };
-        out.note(kind, || format!("while unzipping {}: {damage}", path.display()));
+    let Loaded { bytes, unzipped } = load_part(files, path).map_err(io_error)?;
+    if let Some(Unzipped { damage, change }) = unzipped {
+        if let Some(damage) = damage {
+            let kind = match damage.kind() {
+                io::ErrorKind::UnexpectedEof => NoteKind::CutOff,
+                _ if damage.raw_os_error().is_some() => NoteKind::LostBytes,
+                _ => NoteKind::Malformed,
+            };
+            out.note(kind, || format!("while unzipping {}: {damage}", path.display()));
+        }
+        if change != Change::None {
+            let path = path.display();
+            out.note(NoteKind::FileChanged, || format!("{path} was modified while it was read"));
+        }
     }
     progress(Progress::Reading { file: path, bytes: &bytes });
     let input = Input { bytes, path };
@@ -187,42 +224,53 @@ fn read_file(
         .map_err(|source| OpenError::Source { path: path.to_owned(), source })
 }
 
-/// A file's bytes: mapped, or unzipped into memory.
+/// A file's bytes: those of the disk, or unzipped into memory.
 pub fn load(path: &Path) -> io::Result<Bytes> {
-    match load_part(path)? {
-        (bytes, None) => Ok(bytes),
-        (_, Some(damage)) => Err(damage),
+    let Loaded { bytes, unzipped } = load_part(&Disk, path)?;
+    match unzipped.and_then(|it| it.damage) {
+        Some(damage) => Err(damage),
+        None => Ok(bytes),
     }
 }
 
-/// A file's bytes, and what stopped the unzipping early.
-fn load_part(path: &Path) -> io::Result<(Bytes, Option<io::Error>)> {
-    // Before it is opened: opening a pipe waits until somebody writes to it.
-    let about = path.metadata()?;
-    if !about.is_file() {
-        return Err(io::Error::other("this is no regular file\n  hint: copy it into one"));
-    }
-    if about.len() == 0 {
-        // An empty file cannot be mapped.
-        return Ok((Arc::new(Vec::new()), None));
-    }
-    let mapped = Mapped::open(path)?;
-    if mapped.starts_with(&[0x1F, 0x8B]) {
-        let (bytes, damage) = unzip(&mapped)?;
-        return Ok((Arc::new(bytes), damage));
-    }
-    Ok((Arc::new(mapped), None))
+/// A file's bytes, and how they came if they were zipped.
+struct Loaded {
+    bytes: Bytes,
+    unzipped: Option<Unzipped>,
 }
 
-/// Profiles shrink to a tenth, seldom to a thirtieth; zeros to a thousandth, and a few megabytes
-/// of those would fill the memory.
-const MOST_UNZIPPED: u64 = 128 << 20;
+struct Unzipped {
+    /// What stopped it early.
+    damage: Option<io::Error>,
+    /// What happened to the file meanwhile.
+    change: Change,
+}
+
+fn load_part(files: &dyn Files, path: &Path) -> io::Result<Loaded> {
+    let file = files.open(path)?;
+    let (mut head, pieces) = (Vec::new(), Pieces::new(&*file));
+    let head = pieces.read(0..2, &mut head);
+    if let Some(fault) = pieces.first_fault().filter(|_| head.is_empty()) {
+        return Err(io::Error::other(fault.to_owned()));
+    }
+    if head != [0x1F, 0x8B] {
+        return Ok(Loaded { bytes: file, unzipped: None });
+    }
+    let (bytes, damage) = unzip(Sequence::new(&pieces), file.size())?;
+    let change = file.change();
+    Ok(Loaded { bytes: Arc::new(bytes), unzipped: Some(Unzipped { damage, change }) })
+}
+
+/// Profiles shrink to a tenth, seldom to a thirtieth; zeros to a thousandth.
 const MOST_TIMES_LARGER: u64 = 100;
+/// What any file may come to: a profile of a few events is mostly names that repeat.
+const SMALL_UNZIPPED: u64 = 1 << 20;
 
-fn unzip(zipped: &[u8]) -> io::Result<(Vec<u8>, Option<io::Error>)> {
-    let most = MOST_UNZIPPED + zipped.len() as u64 * MOST_TIMES_LARGER;
+fn unzip(zipped: impl Read, size: usize) -> io::Result<(Vec<u8>, Option<io::Error>)> {
+    let most = SMALL_UNZIPPED + size as u64 * MOST_TIMES_LARGER;
     let mut bytes = Vec::new();
-    let mut unzipped = flate2::read::MultiGzDecoder::new(zipped).take(most);
+    let zipped = io::BufReader::with_capacity(ZIPPED_AT_ONCE, zipped);
+    let mut unzipped = flate2::bufread::MultiGzDecoder::new(zipped).take(most);
     match unzipped.read_to_end(&mut bytes) {
         // What came before the damage can be read.
         Err(error) if !bytes.is_empty() => Ok((bytes, Some(error))),
@@ -234,3 +282,5 @@ fn unzip(zipped: &[u8]) -> io::Result<(Vec<u8>, Option<io::Error>)> {
         Ok(_) => Ok((bytes, None)),
     }
 }
+
+const ZIPPED_AT_ONCE: usize = 256 << 10;

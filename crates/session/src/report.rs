@@ -180,7 +180,7 @@ impl Session {
             diagnosis: Diagnosis::default(),
             pace: Pace::of(self.tables()),
             beside: Beside::of(self.tables()),
-            notes: trace.notes.clone(),
+            notes: trace.notes_so_far(),
         }
     }
 

@@ -15,7 +15,8 @@
 use serde_json::{Map, Value};
 use trace::{FactValue, NoteKind, Time, TraceBuilder, TrackId, TrackKind};
 
-use crate::{Input, Source, SourceError};
+use crate::file::Line;
+use crate::{Change, Input, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct Hardware;
@@ -26,6 +27,8 @@ const READER: &str = "hardware";
 const LONGEST_NAME: usize = 256;
 /// A machine has some columns for each core and GPU; a damaged file could name any number.
 const MOST_COLUMNS: usize = 20_000;
+/// Longer than a row of so many columns; a line is in memory as a whole.
+const LONGEST_LINE: usize = 4 << 20;
 /// A program reads from some; a damaged file could name any number.
 const MOST_MOUNTS: usize = 100;
 
@@ -40,44 +43,67 @@ impl Source for Hardware {
     }
 
     fn read(&self, input: &Input<'_>, out: &mut TraceBuilder) -> Result<(), SourceError> {
-        let bytes = (*input.bytes).as_ref();
-        let mut lines = bytes.split(|&it| it == b'\n');
-        let header = Header::parse(lines.next().unwrap_or_default())?;
+        let pieces = Pieces::new(&*input.bytes);
+        let mut reader: Option<Result<Reader, SourceError>> = None;
+        pieces.each_line(LONGEST_LINE, |line| match &mut reader {
+            None => reader = Some(Reader::new(&line.bytes, out)),
+            Some(Ok(reader)) => reader.line(line, out),
+            Some(Err(_)) => (),
+        });
+        let reader = reader.unwrap_or_else(|| Reader::new(b"", out));
+        if reader.is_err() {
+            pieces.refuse_fault()?;
+        }
+        let reader = reader?;
+        pieces.note(input.path.display(), Change::Grown, out);
+        // What was said last is of all that was read.
+        for (at, file_system) in reader.read_from.into_iter().flatten() {
+            out.fact(reader.host, &format!("files on {at}"), FactValue::Text(file_system));
+        }
+        Ok(())
+    }
+}
+
+/// The file while it is read.
+struct Reader {
+    host: TrackId,
+    columns: Vec<TrackId>,
+    clock: Clock,
+    row: Vec<Option<f64>>,
+    read_from: Option<Vec<(String, String)>>,
+}
+
+impl Reader {
+    fn new(header: &[u8], out: &mut TraceBuilder) -> Result<Reader, SourceError> {
+        let header = Header::parse(header)?;
         let host = host_track(&header.host, out);
         header.tell(host, out);
         let columns: Vec<TrackId> =
             header.columns.iter().map(|it| out.track(Some(host), TrackKind::Counter, it)).collect();
-        let mut clock = Clock::new(out);
-        let mut row = Vec::with_capacity(columns.len());
-        let mut read_from = None;
-        // Behind the last line's end is nothing; anything else there was cut off.
-        let mut lines = lines.peekable();
-        while let Some(line) = lines.next() {
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            if let Some(files) = files(line) {
-                read_from = Some(files);
-                continue;
-            }
-            let Some(unix_ns) = parse(line, columns.len(), &mut row) else {
-                let is_last = lines.peek().is_none();
-                let kind = if is_last { NoteKind::Truncated } else { NoteKind::Malformed };
-                out.note(kind, || format!("a row of samples: {:?}", short(line)));
-                continue;
-            };
-            let Some(time) = clock.time(unix_ns, out) else { continue };
-            for (&track, value) in columns.iter().zip(&row) {
-                if let Some(value) = value {
-                    out.counter(track, time, *value);
-                }
+        let row = Vec::with_capacity(columns.len());
+        Ok(Reader { host, columns, clock: Clock::new(out), row, read_from: None })
+    }
+
+    fn line(&mut self, line: &Line, out: &mut TraceBuilder) {
+        if line.bytes.trim_ascii().is_empty() {
+            return;
+        }
+        if let Some(files) = files(&line.bytes) {
+            self.read_from = Some(files);
+            return;
+        }
+        let Some(unix_ns) = parse(&line.bytes, self.columns.len(), &mut self.row) else {
+            // Behind the last line's end is nothing; anything else there was cut off.
+            let kind = if line.is_whole { NoteKind::Malformed } else { NoteKind::Truncated };
+            out.note(kind, || format!("a row of samples: {:?}", short(&line.bytes)));
+            return;
+        };
+        let Some(time) = self.clock.time(unix_ns, out) else { return };
+        for (&track, value) in self.columns.iter().zip(&self.row) {
+            if let Some(value) = value {
+                out.counter(track, time, *value);
             }
         }
-        // What was said last is of all that was read.
-        for (at, file_system) in read_from.into_iter().flatten() {
-            out.fact(host, &format!("files on {at}"), FactValue::Text(file_system));
-        }
-        Ok(())
     }
 }
 
@@ -212,7 +238,7 @@ impl Clock {
     fn new(out: &TraceBuilder) -> Clock {
         match out.origin_unix_ns() {
             Some(origin) => Clock::From(origin),
-            None if out.next_source() == 0 => Clock::Unset,
+            None if out.next_source() == Some(0) => Clock::Unset,
             None => Clock::Unknown,
         }
     }
@@ -265,6 +291,8 @@ fn parse(line: &[u8], n_columns: usize, row: &mut Vec<Option<f64>>) -> Option<i6
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+    use std::ops::Range;
     use std::path::Path;
     use std::sync::Arc;
 
@@ -347,11 +375,11 @@ mod tests {
         }
         struct NoArgs;
         impl trace::ArgSource for NoArgs {
-            fn args(&self, _: u64, _: usize) -> Vec<(String, FactValue)> {
-                Vec::new()
+            fn args(&self, _: u64, _: usize) -> Result<Vec<(String, FactValue)>, String> {
+                Ok(Vec::new())
             }
-            fn bytes(&self) -> &[u8] {
-                &[]
+            fn bytes(&self, _: Range<u64>) -> Result<Cow<'_, [u8]>, String> {
+                Ok(Cow::Borrowed(&[]))
             }
         }
         out.source(Box::new(NoArgs));

@@ -3,38 +3,14 @@
 //! No bytes, however broken, make a source panic: damage becomes notes, and an error means that
 //! nothing useful could be read.
 
+mod file;
 mod wire;
 
-use std::fmt;
-use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 use trace::TraceBuilder;
 
-/// Bytes that live as long as the trace: arguments stay in them.
-pub type Bytes = Arc<dyn FileBytes>;
-
-/// A file in memory, mapped or read.
-pub trait FileBytes: AsRef<[u8]> + Send + Sync {
-    /// The reader is through with this part; it may be asked for again, but not soon.
-    fn done_with(&self, part: Range<usize>) {
-        let _ = part;
-    }
-
-    /// Bytes that the reader was through with so far, to show how far it is.
-    fn n_done(&self) -> u64 {
-        0
-    }
-}
-
-impl FileBytes for Vec<u8> {}
-
-impl fmt::Debug for dyn FileBytes {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} bytes", self.as_ref().len())
-    }
-}
+pub use file::{Bytes, Change, FileBytes, Pieces, Sequence};
 
 /// Reads one file format into the canonical trace.
 pub trait Source: Sync {
@@ -46,7 +22,7 @@ pub trait Source: Sync {
     fn read(&self, input: &Input<'_>, out: &mut TraceBuilder) -> Result<(), SourceError>;
 }
 
-/// One file: mapped or decompressed bytes, and where they came from.
+/// One file: its bytes, as they lie on the disk or decompressed, and where they came from.
 #[derive(Debug, Clone)]
 pub struct Input<'a> {
     pub bytes: Bytes,
@@ -58,6 +34,12 @@ pub struct Input<'a> {
 pub enum SourceError {
     #[error("the file is empty\n  hint: was the job killed before the profiler stopped?")]
     Empty,
+    #[error("the file cannot be read: {why}")]
+    Unreadable { why: String },
+    #[error(
+        "not enough memory for the {n_events} events of this file\n  hint: capture fewer steps"
+    )]
+    NoMemory { n_events: usize },
     #[error("not a profile that strobe can read\n  hint: readable are: {known}")]
     UnknownFormat { known: String },
     #[error("{what}\n  reader: {reader}")]
@@ -76,11 +58,14 @@ registry![hardware::Hardware, python::Python, tfevents::TfEvents, xplane::XPlane
 
 /// Reads one file with the source that knows it.
 pub fn read(input: &Input<'_>, out: &mut TraceBuilder) -> Result<&'static str, SourceError> {
-    let bytes = (*input.bytes).as_ref();
-    if bytes.is_empty() {
+    if input.bytes.size() == 0 {
         return Err(SourceError::Empty);
     }
-    let head = &bytes[..bytes.len().min(4096)];
+    let (mut head, pieces) = (Vec::new(), Pieces::new(&*input.bytes));
+    let head = pieces.read(0..4096, &mut head);
+    if head.is_empty() {
+        pieces.refuse_fault()?;
+    }
     let Some(source) = ALL.iter().find(|it| it.sniff(head)) else {
         let known = ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
         return Err(SourceError::UnknownFormat { known });
@@ -101,7 +86,7 @@ mod tests {
             .map(|it| it.unwrap().path())
             .filter(|it| it.extension().is_some())
             .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
-            .filter(|it| !["lib", "wire"].contains(&it.as_str()))
+            .filter(|it| !["lib", "file", "wire"].contains(&it.as_str()))
             .collect();
         files.sort();
         let mut names: Vec<&str> = ALL.iter().map(|it| it.name()).collect();

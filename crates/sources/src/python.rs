@@ -18,7 +18,7 @@ use trace::{
     Window,
 };
 
-use crate::{Input, Source, SourceError};
+use crate::{Change, Input, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct Python;
@@ -37,22 +37,21 @@ impl Source for Python {
     }
 
     fn read(&self, input: &Input<'_>, out: &mut TraceBuilder) -> Result<(), SourceError> {
-        let bytes = (*input.bytes).as_ref();
+        let pieces = Pieces::new(&*input.bytes);
         let mut reader = Reader::default();
-        let mut lines = bytes.split(|&it| it == b'\n').enumerate().peekable();
-        while let Some((at, line)) = lines.next() {
-            if line.is_empty() {
-                continue;
+        pieces.each_line(runlog::LONGEST_LINE, |line| {
+            if line.bytes.is_empty() {
+                return;
             }
-            let understood = Record::parse(line).and_then(|it| reader.record(it, at == 0, out));
-            if understood.is_none() {
-                // The process was killed in the middle of a line.
-                let cut = lines.peek().is_none();
-                let kind = if cut { NoteKind::Truncated } else { NoteKind::Malformed };
+            let record = Record::parse(&line.bytes);
+            if record.and_then(|it| reader.record(it, line.nth == 0, out)).is_none() {
+                // A process that was killed leaves a line without an end.
+                let kind = if line.is_whole { NoteKind::Malformed } else { NoteKind::Truncated };
                 let path = input.path.display();
-                out.note(kind, || format!("line {} of {path}", at + 1));
+                out.note(kind, || format!("line {} of {path}", line.nth + 1));
             }
-        }
+        });
+        pieces.note(input.path.display(), Change::Grown, out);
         if out.origin_unix_ns().is_some() {
             for (site, unix_ns) in reader.process.sites.iter_mut().zip(&reader.site_times) {
                 site.time = unix_ns.and_then(|it| time(it, out));

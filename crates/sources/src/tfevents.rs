@@ -31,7 +31,7 @@ use hashbrown::HashMap;
 use trace::{NoteKind, Scalar, SeriesId, TraceBuilder};
 
 use crate::wire::{Damage, Field, Fields, Value};
-use crate::{Input, Source, SourceError};
+use crate::{Change, Input, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct TfEvents;
@@ -40,15 +40,14 @@ const READER: &str = "tfevents";
 
 /// Names stand in every row of a table.
 const LONGEST_NAME: usize = 1024;
-/// Larger records hold images or graphs: of those only the heads are looked at, and checking the
-/// sum would bring in all of them.
-const LARGEST_SUMMED: usize = 1 << 20;
 /// More points than anybody looks at; as many take half a gigabyte.
 const MOST_SCALARS: usize = 16_000_000;
 /// Kinds of what is left out: there are about ten, a damaged file could name any number.
 const MOST_KINDS: usize = 100;
-/// How much is read before its memory is given back.
-const GIVEN_BACK: usize = 64 << 20;
+/// Larger ones hold a graph or video: a record is in memory as a whole.
+const LARGEST_RECORD: usize = 256 << 20;
+/// How much is read at once, at least: records are short.
+const WINDOW: usize = 1 << 20;
 
 impl Source for TfEvents {
     fn name(&self) -> &'static str {
@@ -62,12 +61,20 @@ impl Source for TfEvents {
     }
 
     fn read(&self, input: &Input<'_>, out: &mut TraceBuilder) -> Result<(), SourceError> {
-        let bytes = (*input.bytes).as_ref();
+        let pieces = Pieces::new(&*input.bytes);
+        let mut window = pieces.window(WINDOW);
         let mut log = Log::new(input.path);
-        let mut at = 0;
-        let mut given_back = 0;
-        while at < bytes.len() {
-            match record(&bytes[at..]) {
+        let (mut at, size) = (0, window.size());
+        while at < size {
+            // What the file does not hold is not asked for.
+            let len = record_len(window.get(at..at + HEADER));
+            let len = len.filter(|it| *it <= size - at).unwrap_or(HEADER);
+            if len > LARGEST_RECORD {
+                log.leave_out("large_records");
+                at += len;
+                continue;
+            }
+            match record(window.get(at..at.saturating_add(len))) {
                 Record::Whole { event, len } => {
                     log.event(event, at, out);
                     at += len;
@@ -87,12 +94,10 @@ impl Source for TfEvents {
                     break;
                 }
             }
-            if at - given_back > GIVEN_BACK {
-                input.bytes.done_with(given_back..at);
-                given_back = at;
-            }
+            input.bytes.done_with(len);
         }
         log.finish(out);
+        pieces.note(input.path.display(), Change::Grown, out);
         Ok(())
     }
 }
@@ -121,6 +126,15 @@ enum Record<'a> {
     Lost,
 }
 
+/// How long the record with this header is, with its header and all.
+fn record_len(header: &[u8]) -> Option<usize> {
+    if !is_framed(header) {
+        return None;
+    }
+    let len = u64::from_le_bytes(*header.first_chunk::<8>()?);
+    usize::try_from(len).ok()?.checked_add(HEADER + FOOTER)
+}
+
 /// The record that these bytes begin with.
 fn record(bytes: &[u8]) -> Record<'_> {
     let Some((length, _)) = bytes.split_first_chunk::<8>().filter(|_| bytes.len() >= HEADER) else {
@@ -136,7 +150,7 @@ fn record(bytes: &[u8]) -> Record<'_> {
     });
     let Some((event, sum)) = whole else { return Record::Cut };
     let len = HEADER + event.len() + FOOTER;
-    match event.len() <= LARGEST_SUMMED && masked_sum(event) != sum {
+    match masked_sum(event) != sum {
         true => Record::WrongSum { len },
         false => Record::Whole { event, len },
     }
@@ -146,7 +160,7 @@ fn record(bytes: &[u8]) -> Record<'_> {
 struct Log<'a> {
     path: &'a Path,
     run: Arc<str>,
-    tags: HashMap<&'a [u8], Tag>,
+    tags: HashMap<Box<[u8]>, Tag>,
     kinds: Vec<(String, u64)>,
 }
 
@@ -192,13 +206,13 @@ impl<'a> Log<'a> {
         format!("a record of an event file, at byte {at}, {what}: {}", self.path.display())
     }
 
-    fn event(&mut self, event: &'a [u8], at: usize, out: &mut TraceBuilder) {
+    fn event(&mut self, event: &[u8], at: usize, out: &mut TraceBuilder) {
         if self.contents(event, out).is_err() {
             out.note(NoteKind::Malformed, || self.place(at, "holds no event"));
         }
     }
 
-    fn contents(&mut self, event: &'a [u8], out: &mut TraceBuilder) -> Result<(), Damage> {
+    fn contents(&mut self, event: &[u8], out: &mut TraceBuilder) -> Result<(), Damage> {
         let mut when = When::default();
         let mut summary = None;
         let mut fields = Fields::new(event);
@@ -236,7 +250,7 @@ impl<'a> Log<'a> {
 
     fn summary(
         &mut self,
-        summary: &'a [u8],
+        summary: &[u8],
         when: When,
         out: &mut TraceBuilder,
     ) -> Result<(), Damage> {
@@ -249,7 +263,7 @@ impl<'a> Log<'a> {
         Ok(())
     }
 
-    fn value(&mut self, bytes: &'a [u8], when: When, out: &mut TraceBuilder) -> Result<(), Damage> {
+    fn value(&mut self, bytes: &[u8], when: When, out: &mut TraceBuilder) -> Result<(), Damage> {
         let (mut name, mut held, mut metadata) = ([].as_slice(), Held::Nothing, None);
         let mut fields = Fields::new(bytes);
         while let Some(Field { number, value, .. }) = fields.next()? {
@@ -317,7 +331,7 @@ impl<'a> Log<'a> {
             out.scalar(Scalar { series, step: when.step, unix_ns: when.unix_ns, value });
         }
         if before.plugin != tag.plugin || before.series != tag.series {
-            self.tags.insert(name, tag);
+            self.tags.insert(name.into(), tag);
         }
         Ok(())
     }

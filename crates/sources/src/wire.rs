@@ -3,6 +3,10 @@
 //! Hand-written because it is the hot loop: an object tree of a gigabyte of small messages costs
 //! twenty times the memory and time of walking it.
 
+use std::ops::Range;
+
+use crate::file::Window;
+
 /// A walk over the fields of one message.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'a> {
@@ -25,15 +29,6 @@ pub enum Value<'a> {
     Fixed64(u64),
     Fixed32(u32),
     Bytes(&'a [u8]),
-}
-
-impl<'a> Value<'a> {
-    pub fn bytes(self) -> Option<&'a [u8]> {
-        match self {
-            Value::Bytes(it) => Some(it),
-            _ => None,
-        }
-    }
 }
 
 /// The message does not follow the format from this byte on.
@@ -107,6 +102,13 @@ impl<'a> Fields<'a> {
         Some(((tag >> 3) as u32, self.bytes.get(damage.at + tag_len + len_len..)?))
     }
 
+    /// Where a length-delimited field that the end of the message cuts off would end.
+    pub fn cut_end(&self, damage: Damage) -> Option<usize> {
+        let (_, tag_len) = varint(self.bytes, damage.at)?;
+        let (len, len_len) = varint(self.bytes, damage.at + tag_len)?;
+        (damage.at + tag_len + len_len).checked_add(usize::try_from(len).ok()?)
+    }
+
     fn damage(&self, at: usize) -> Damage {
         Damage { at, cut: self.bytes.len() - at < 10 }
     }
@@ -128,6 +130,88 @@ impl<'a> Fields<'a> {
 
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
+    }
+}
+
+/// A walk over the fields of one message that need not be in memory: values that have a length are
+/// told by where they lie.
+#[derive(Debug, Clone)]
+pub struct LongFields {
+    message: Range<usize>,
+    at: usize,
+}
+
+/// One field of a long message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LongValue {
+    Varint(u64),
+    Bytes(Range<usize>),
+    /// Eight or four bytes, which nobody asks for here.
+    Fixed,
+}
+
+/// A tag and a length, or a number, take at most this many bytes.
+const LONGEST_HEAD: usize = 20;
+
+impl LongFields {
+    pub fn new(message: Range<usize>) -> LongFields {
+        LongFields { at: message.start, message }
+    }
+
+    /// The next field's number and value, `None` at the end. Of a field that the end of the message
+    /// cuts off, [`Self::cut_bytes`] knows what is there. Places count from the start of the file.
+    pub fn next(&mut self, file: &mut Window<'_, '_>) -> Result<Option<(u32, LongValue)>, Damage> {
+        let at = self.at;
+        if at >= self.message.end {
+            return Ok(None);
+        }
+        let wanted = at..self.message.end.min(at.saturating_add(LONGEST_HEAD));
+        let head = file.get(wanted.clone());
+        let cut = Damage { at, cut: true };
+        // A varint that does not end within as many bytes as any does is nonsense.
+        let unfinished = Damage { at, cut: head.len() < wanted.len() || wanted.len() < 10 };
+        let (tag, tag_len) = varint(head, 0).ok_or(unfinished)?;
+        let number = (tag >> 3) as u32;
+        if number == 0 || tag >> 3 > 0x1FFF_FFFF {
+            return Err(Damage { at, cut: false });
+        }
+        let (value, len) = match tag & 7 {
+            0 => {
+                let (value, len) = varint(head, tag_len).ok_or(cut)?;
+                (LongValue::Varint(value), len)
+            }
+            1 => (LongValue::Fixed, 8),
+            2 => {
+                let (len, len_len) = varint(head, tag_len).ok_or(unfinished)?;
+                let start = at + tag_len + len_len;
+                let end = usize::try_from(len).ok().and_then(|it| start.checked_add(it));
+                let end = end.filter(|&it| it <= self.message.end).ok_or(cut)?;
+                (LongValue::Bytes(start..end), end - at - tag_len)
+            }
+            5 => (LongValue::Fixed, 4),
+            _ => return Err(Damage { at, cut: false }),
+        };
+        self.at = at + tag_len + len;
+        if self.at > self.message.end {
+            return Err(cut);
+        }
+        Ok(Some((number, value)))
+    }
+
+    /// As [`Fields::cut_bytes`].
+    pub fn cut_bytes(
+        &self,
+        file: &mut Window<'_, '_>,
+        damage: Damage,
+    ) -> Option<(u32, Range<usize>)> {
+        let end = self.message.end.min(damage.at.saturating_add(LONGEST_HEAD));
+        let head = file.get(damage.at..end);
+        let (tag, tag_len) = varint(head, 0)?;
+        if !damage.cut || tag & 7 != 2 {
+            return None;
+        }
+        let (_, len_len) = varint(head, tag_len)?;
+        Some(((tag >> 3) as u32, damage.at + tag_len + len_len..self.message.end))
     }
 }
 

@@ -25,6 +25,7 @@
 //!
 //! Not read: `child_id`, aggregated events (`num_occurrences`), descriptions of stats.
 
+mod arguments;
 mod decode;
 mod meta;
 
@@ -33,15 +34,17 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use trace::{
-    ArgRun, ArgSource, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder,
-    TrackId, TrackKind,
+    ArgRun, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder, TrackId,
+    TrackKind,
 };
 
-use self::decode::{Chunk, Decoded};
+use self::arguments::Planes;
+use self::decode::{Chunk, Decoded, MetDetail};
 use self::meta::{Parts, PlaneMeta};
+use crate::file::Window;
 use crate::tfevents::is_framed;
-use crate::wire::{Field, Fields, Value, varint};
-use crate::{Bytes, Input, Source, SourceError};
+use crate::wire::{Field, Fields, LongFields, LongValue, Value};
+use crate::{Change, Input, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct XPlane;
@@ -83,30 +86,52 @@ impl Source for XPlane {
     }
 
     fn read(&self, input: &Input<'_>, out: &mut TraceBuilder) -> Result<(), SourceError> {
-        let bytes = (*input.bytes).as_ref();
-        let source = out.next_source();
-        let space = Space::walk(bytes, out);
-        if space.planes.is_empty() {
-            return Err(SourceError::Broken {
-                reader: "xplane",
-                what: "no plane of a profile could be read\n  hint: is the file complete, and a \
-                       profile? its name should end in .xplane.pb"
-                    .to_owned(),
-            });
-        }
-        let host = own_name(space.host, input, out);
-        let host = out.track(None, TrackKind::Host, &host);
-        let metas: Vec<PlaneMeta> =
-            space.planes.iter().map(|it| PlaneMeta::read(bytes, it, out)).collect();
-        let mut lines = index_lines(bytes, &space.planes, out);
-        let clock = Clock::new(&space.planes, &metas, &lines, out);
-        make_tracks(&space.planes, &metas, host, source, &mut lines, out);
-        decode_lines(&input.bytes, &lines, &space.planes, &metas, clock, source, out);
-
-        let planes = space.planes.into_iter().zip(metas).collect();
-        out.source(Box::new(Planes { bytes: input.bytes.clone(), planes }));
+        let source = out.next_source().ok_or_else(|| broken("more files than a trace can hold"))?;
+        let pieces = Pieces::new(&*input.bytes);
+        let read = read_space(&pieces, input, source, out);
+        // Also of a file that is not used: this may be why.
+        pieces.note(input.path.display(), Change::None, out);
+        out.source(Box::new(Planes::new(input.bytes.clone(), file_name(input), read?)));
         Ok(())
     }
+}
+
+fn broken(what: &str) -> SourceError {
+    SourceError::Broken { reader: "xplane", what: what.to_owned() }
+}
+
+/// Planes and metadata are looked at in pieces of this size: most are small, with long lines
+/// between them that are passed over.
+const WINDOW: usize = 32 << 10;
+
+fn read_space(
+    pieces: &Pieces<'_>,
+    input: &Input<'_>,
+    source: u16,
+    out: &mut TraceBuilder,
+) -> Result<Vec<(Plane, PlaneMeta)>, SourceError> {
+    let mut window = pieces.window(WINDOW);
+    let space = Space::walk(&mut window, out);
+    if space.planes.is_empty() {
+        pieces.refuse_fault()?;
+        return Err(broken(
+            "no plane of a profile could be read\n  hint: is the file complete, and a profile? its \
+             name should end in .xplane.pb",
+        ));
+    }
+    let mut lines = index_lines(pieces, &space.planes, out);
+    let n_events = lines.iter().flat_map(|it| &it.chunks).map(|it| it.1).sum();
+    if !out.has_room(n_events) {
+        return Err(SourceError::NoMemory { n_events });
+    }
+    let host = own_name(space.host, input, out);
+    let host = out.track(None, TrackKind::Host, &host);
+    let metas: Vec<PlaneMeta> =
+        space.planes.iter().map(|it| PlaneMeta::read(&mut window, it, out)).collect();
+    let clock = Clock::new(&space.planes, &metas, &lines, out);
+    make_tracks(&space.planes, &metas, host, source, &mut lines, out);
+    decode_lines(pieces, &lines, &space.planes, &metas, clock, source, out);
+    Ok(space.planes.into_iter().zip(metas).collect())
 }
 
 /// The file's outer shape.
@@ -145,33 +170,27 @@ enum PlaneKind {
 }
 
 /// Walks a message, taking what is left where the last field is cut off. Damage is noted.
-fn walk<'a>(
-    bytes: &'a [u8],
+fn walk(
+    window: &mut Window<'_, '_>,
     message: Range<usize>,
     what: &str,
     out: &mut TraceBuilder,
-    mut each: impl FnMut(&mut TraceBuilder, u32, Value<'a>, Range<usize>),
+    mut each: impl FnMut(&mut Window<'_, '_>, &mut TraceBuilder, u32, LongValue),
 ) {
-    let mut fields = Fields::new(&bytes[message.clone()]);
+    let mut fields = LongFields::new(message.clone());
     loop {
-        match fields.next() {
-            Ok(Some(field)) => {
-                let end = message.start + fields.position();
-                let len = field.value.bytes().map_or(0, <[u8]>::len);
-                each(out, field.number, field.value, end - len..end);
-            }
+        match fields.next(window) {
+            Ok(Some((number, value))) => each(window, out, number, value),
             Ok(None) => return,
             Err(damage) => {
-                let at = message.start + damage.at;
-                if damage.cut && message == (0..bytes.len()) {
+                if damage.cut && message == (0..window.size()) {
                     out.note(NoteKind::CutOff, || format!("the file ends at byte {}", message.end));
                 } else {
                     let kind = if damage.cut { NoteKind::Truncated } else { NoteKind::Malformed };
-                    out.note(kind, || format!("at byte {at}, inside {what}"));
+                    out.note(kind, || format!("at byte {}, inside {what}", damage.at));
                 }
-                if let Some((number, rest)) = fields.cut_bytes(damage) {
-                    let range = message.end - rest.len()..message.end;
-                    each(out, number, Value::Bytes(rest), range);
+                if let Some((number, rest)) = fields.cut_bytes(window, damage) {
+                    each(window, out, number, LongValue::Bytes(rest));
                 }
                 return;
             }
@@ -180,21 +199,22 @@ fn walk<'a>(
 }
 
 impl Space {
-    fn walk(bytes: &[u8], out: &mut TraceBuilder) -> Space {
+    fn walk(window: &mut Window<'_, '_>, out: &mut TraceBuilder) -> Space {
         let mut space = Space { planes: Vec::new(), host: None };
-        walk(bytes, 0..bytes.len(), "the file", out, |out, number, value, range| {
-            let Some(body) = value.bytes() else { return };
+        let all = 0..window.size();
+        walk(window, all, "the file", out, |window, out, number, value| {
+            let LongValue::Bytes(range) = value else { return };
             match number {
                 1 if space.planes.len() >= MOST_PLANES => {
                     out.note(NoteKind::Malformed, || {
                         format!("at byte {}: more than {MOST_PLANES} planes", range.start)
                     });
                 }
-                1 => space.planes.push(Plane::walk(bytes, range, out)),
-                2 => out.note(NoteKind::ProfilerError, || lossy(body)),
-                3 => out.note(NoteKind::ProfilerWarning, || lossy(body)),
-                4 if !body.is_empty() => {
-                    space.host.get_or_insert_with(|| short(body));
+                1 => space.planes.push(Plane::walk(window, range, out)),
+                2 => out.note(NoteKind::ProfilerError, || text_at(window, range)),
+                3 => out.note(NoteKind::ProfilerWarning, || text_at(window, range)),
+                4 if !range.is_empty() && space.host.is_none() => {
+                    space.host = Some(short_at(window, range));
                 }
                 _ => (),
             }
@@ -206,15 +226,18 @@ impl Space {
 }
 
 impl Plane {
-    fn walk(bytes: &[u8], range: Range<usize>, out: &mut TraceBuilder) -> Plane {
+    fn walk(window: &mut Window<'_, '_>, range: Range<usize>, out: &mut TraceBuilder) -> Plane {
         let mut plane = Plane { bytes: range.clone(), ..Plane::default() };
-        walk(bytes, range, "a plane", out, |_, number, value, range| match (number, value) {
-            (2, Value::Bytes(name)) => plane.name = short(name),
-            (3, Value::Bytes([_, ..])) => plane.lines.push(range),
-            (4, Value::Bytes(_)) => plane.event_metadata.push(range),
-            (5, Value::Bytes(_)) => plane.stat_metadata.push(range),
-            (6, Value::Bytes(_)) => plane.stats.push(range),
-            _ => (),
+        walk(window, range, "a plane", out, |window, _, number, value| {
+            let LongValue::Bytes(range) = value else { return };
+            match number {
+                2 => plane.name = short_at(window, range),
+                3 if !range.is_empty() => plane.lines.push(range),
+                4 => plane.event_metadata.push(range),
+                5 => plane.stat_metadata.push(range),
+                6 => plane.stats.push(range),
+                _ => (),
+            }
         });
         plane
     }
@@ -251,6 +274,16 @@ fn short(name: &[u8]) -> String {
     }
 }
 
+fn short_at(window: &mut Window<'_, '_>, range: Range<usize>) -> String {
+    // One byte more, so that what is cut off is seen to be.
+    short(window.get(range.start..range.end.min(range.start + LONGEST_NAME + 1)))
+}
+
+/// What a profiler says about itself; longer than any sentence of it.
+fn text_at(window: &mut Window<'_, '_>, range: Range<usize>) -> String {
+    lossy(window.get(range.start..range.end.min(range.start + (64 << 10))))
+}
+
 /// `vm.xplane.pb` was written on host `vm`.
 /// Two processes of one machine have one host's name, and each a file: the second is told apart
 /// by the name of its file, or else by a number.
@@ -264,9 +297,12 @@ fn own_name(host: Option<String>, input: &Input<'_>, out: &mut TraceBuilder) -> 
     names.chain(numbered).find(free).unwrap_or(host)
 }
 
+fn file_name(input: &Input<'_>) -> String {
+    input.path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 fn host_of_file(input: &Input<'_>) -> String {
-    let file = input.path.file_name().map(|it| it.to_string_lossy().into_owned());
-    let file = file.unwrap_or_default();
+    let file = file_name(input);
     let stem = file.split(".xplane").next().unwrap_or("");
     if stem.is_empty() { "host".to_owned() } else { stem.to_owned() }
 }
@@ -289,14 +325,16 @@ pub const EVENT_TAG: u8 = 0x22;
 /// Events are decoded in pieces of about this size, so that one long line keeps all cores busy.
 const CHUNK_BYTES: usize = 4 << 20;
 
-fn index_lines(bytes: &[u8], planes: &[Plane], out: &mut TraceBuilder) -> Vec<Line> {
+fn index_lines(pieces: &Pieces<'_>, planes: &[Plane], out: &mut TraceBuilder) -> Vec<Line> {
     let ranges: Vec<(usize, Range<usize>)> = planes
         .iter()
         .enumerate()
         .flat_map(|(plane, it)| it.lines.iter().map(move |range| (plane, range.clone())))
         .collect();
-    let lines: Vec<Line> =
-        ranges.into_par_iter().map(|(plane, range)| Line::index(bytes, plane, range)).collect();
+    let lines: Vec<Line> = ranges
+        .into_par_iter()
+        .map_init(Vec::new, |buffer, (plane, range)| Line::index(pieces, plane, range, buffer))
+        .collect();
     for line in &lines {
         if let Some((at, kind)) = line.damage {
             out.note(kind, || format!("at byte {at}, inside line {:?}", line.name));
@@ -306,7 +344,7 @@ fn index_lines(bytes: &[u8], planes: &[Plane], out: &mut TraceBuilder) -> Vec<Li
 }
 
 impl Line {
-    fn index(bytes: &[u8], plane: usize, range: Range<usize>) -> Line {
+    fn index(pieces: &Pieces<'_>, plane: usize, range: Range<usize>, buffer: &mut Vec<u8>) -> Line {
         let mut line = Line {
             plane,
             id: 0,
@@ -316,43 +354,75 @@ impl Line {
             track: TrackId(0),
             damage: None,
         };
-        let mut display_name = "";
-        let body = &bytes[range.clone()];
-        let mut fields = Fields::new(body);
+        let mut display_name = String::new();
+        // A field that does not fit into its piece comes again at the start of the next one.
+        let mut piece_start = range.start;
         let (mut chunk_start, mut chunk_events) = (range.start, 0);
-        loop {
-            let at = range.start + fields.position();
-            if at - chunk_start >= CHUNK_BYTES && chunk_events > 0 {
-                line.chunks.push((chunk_start..at, chunk_events));
-                (chunk_start, chunk_events) = (at, 0);
-            }
-            if let Some(n) = fields.skip_run(EVENT_TAG, chunk_start + CHUNK_BYTES - range.start) {
-                chunk_events += n;
-                continue;
-            }
-            match fields.next() {
-                Ok(Some(field)) => match (field.number, field.value) {
-                    (4, Value::Bytes(_)) => chunk_events += 1,
-                    (1, Value::Varint(id)) => line.id = id as i64,
-                    (2, Value::Bytes(name)) => line.name = short(name),
-                    (3, Value::Varint(ns)) => line.timestamp_ns = ns as i64,
-                    (11, Value::Bytes(name)) => {
-                        display_name = std::str::from_utf8(name).unwrap_or("");
-                    }
-                    _ => (),
-                },
-                Ok(None) => {
+        let end = 'pieces: loop {
+            let piece_end = range.end.min(piece_start.saturating_add(CHUNK_BYTES));
+            let piece = pieces.read(piece_start..piece_end, buffer);
+            // Less than was asked for is all there is.
+            let is_last = piece_end == range.end || piece.len() < piece_end - piece_start;
+            let mut fields = Fields::new(piece);
+            loop {
+                let at = piece_start + fields.position();
+                if at - chunk_start >= CHUNK_BYTES && chunk_events > 0 {
                     line.chunks.push((chunk_start..at, chunk_events));
-                    break;
+                    (chunk_start, chunk_events) = (at, 0);
                 }
-                Err(damage) => {
-                    let kind = if damage.cut { NoteKind::Truncated } else { NoteKind::Malformed };
-                    line.damage = Some((range.start + damage.at, kind));
-                    line.chunks.push((chunk_start..range.start + damage.at, chunk_events));
-                    break;
+                let until = (chunk_start + CHUNK_BYTES).saturating_sub(piece_start);
+                if let Some(n) = fields.skip_run(EVENT_TAG, until) {
+                    chunk_events += n;
+                    continue;
+                }
+                match fields.next() {
+                    Ok(Some(field)) => match (field.number, field.value) {
+                        (4, Value::Bytes(_)) => chunk_events += 1,
+                        (1, Value::Varint(id)) => line.id = id as i64,
+                        (2, Value::Bytes(name)) => line.name = short(name),
+                        (3, Value::Varint(ns)) => line.timestamp_ns = ns as i64,
+                        (11, Value::Bytes(name)) => {
+                            display_name = std::str::from_utf8(name).map_or("", |it| it).to_owned();
+                        }
+                        _ => (),
+                    },
+                    Ok(None) if is_last => break 'pieces at,
+                    Ok(None) => {
+                        piece_start = at;
+                        continue 'pieces;
+                    }
+                    Err(damage) if damage.cut && !is_last => {
+                        let field_end = fields.cut_end(damage).map(|it| piece_start + it);
+                        let begins = piece_start + damage.at;
+                        match field_end.filter(|&it| it <= range.end) {
+                            // Longer than a piece: nothing but an event is.
+                            Some(field_end) if damage.at == 0 => {
+                                let is_event = piece.first() == Some(&EVENT_TAG);
+                                chunk_events += usize::from(is_event);
+                                piece_start = field_end;
+                                continue 'pieces;
+                            }
+                            None if damage.at == 0 => {
+                                line.damage = Some((begins, NoteKind::Truncated));
+                                break 'pieces begins;
+                            }
+                            _ => {
+                                piece_start = begins;
+                                continue 'pieces;
+                            }
+                        }
+                    }
+                    Err(damage) => {
+                        let begins = piece_start + damage.at;
+                        let kind =
+                            if damage.cut { NoteKind::Truncated } else { NoteKind::Malformed };
+                        line.damage = Some((begins, kind));
+                        break 'pieces begins;
+                    }
                 }
             }
-        }
+        };
+        line.chunks.push((chunk_start..end, chunk_events));
         line.chunks.retain(|it| it.1 > 0);
         if !display_name.is_empty() {
             line.name = short(display_name.as_bytes());
@@ -482,7 +552,7 @@ fn make_tracks(
 }
 
 fn decode_lines(
-    file: &Bytes,
+    pieces: &Pieces<'_>,
     lines: &[Line],
     planes: &[Plane],
     metas: &[PlaneMeta],
@@ -490,7 +560,6 @@ fn decode_lines(
     source: u16,
     out: &mut TraceBuilder,
 ) {
-    let bytes = (**file).as_ref();
     let mut chunks = Vec::new();
     let mut runs = Vec::new();
     for line in lines {
@@ -522,34 +591,38 @@ fn decode_lines(
         first_row += chunk.n_events as u32;
     }
 
-    let mut pieces = Vec::with_capacity(chunks.len());
+    let mut columns = Vec::with_capacity(chunks.len());
     let mut rest = out.columns(rows.clone());
     for chunk in &chunks {
-        let (piece, others) = rest.split(chunk.n_events);
+        let (own, others) = rest.split(chunk.n_events);
         rest = others;
-        pieces.push((chunk, piece));
+        columns.push((chunk, own));
     }
-    let mut decoded: Vec<Decoded> = pieces
+    let mut decoded: Vec<Decoded> = columns
         .into_par_iter()
-        .map(|(chunk, piece)| {
-            let decoded = decode::decode(bytes, chunk, &metas[chunk.plane], piece);
-            file.done_with(chunk.bytes.clone());
+        .map_init(Vec::new, |buffer, (chunk, columns)| {
+            let bytes = pieces.read(chunk.bytes.clone(), buffer);
+            let decoded = decode::decode(bytes, chunk, &metas[chunk.plane], columns);
+            pieces.file().done_with(chunk.bytes.len());
             decoded
         })
         .collect();
 
-    merge_details(bytes, &chunks, &mut decoded, metas, rows, out);
+    merge_details(pieces, &chunks, &mut decoded, metas, rows, out);
     for (chunk, decoded) in chunks.iter().zip(&mut decoded) {
-        hand_over(bytes, chunk, decoded, &metas[chunk.plane], source, out);
+        hand_over(chunk, decoded, source, out);
     }
     for (kind, count, first) in decoded.iter().flat_map(|it| &it.damage) {
         out.note_many(*kind, *count, || format!("event at byte {first}"));
     }
 }
 
+/// What a name says of its events is a few hundred bytes.
+const NAMES_WINDOW: usize = 4 << 10;
+
 /// Each chunk numbered the details it met; the trace has one numbering.
 fn merge_details(
-    bytes: &[u8],
+    pieces: &Pieces<'_>,
     chunks: &[Chunk],
     decoded: &mut [Decoded],
     metas: &[PlaneMeta],
@@ -558,14 +631,19 @@ fn merge_details(
 ) {
     let mut known: HashMap<(usize, u64), u32> = HashMap::new();
     let mut of_names: Vec<HashMap<usize, Parts>> = vec![HashMap::new(); metas.len()];
+    // Names come in any order: a large piece for each would mostly be thrown away.
+    let mut window = pieces.window(NAMES_WINDOW);
     for (chunk, decoded) in chunks.iter().zip(decoded.iter_mut()) {
-        for (hash, at, id) in &mut decoded.details {
+        let Decoded { details, detail_events, .. } = decoded;
+        for MetDetail { hash, event_at, id } in details.iter_mut() {
             *id = *known.entry((chunk.plane, *hash)).or_insert_with(|| {
                 let of_names = &mut of_names[chunk.plane];
-                let detail = metas[chunk.plane].detail(bytes, *at, of_names, out);
+                let event = (detail_events.as_slice(), *event_at as usize);
+                let detail = metas[chunk.plane].detail(event, &mut window, of_names, out);
                 out.detail(detail).0
             });
         }
+        *detail_events = Vec::new();
     }
     let mut rest = out.columns(rows);
     let mut pieces = Vec::with_capacity(chunks.len());
@@ -579,20 +657,13 @@ fn merge_details(
     pieces.into_par_iter().for_each(|(piece, details)| {
         for id in piece.detail {
             if let Some(local) = id.checked_sub(1) {
-                *id = details[local as usize].2;
+                *id = details[local as usize].id;
             }
         }
     });
 }
 
-fn hand_over(
-    bytes: &[u8],
-    chunk: &Chunk,
-    decoded: &mut Decoded,
-    meta: &PlaneMeta,
-    source: u16,
-    out: &mut TraceBuilder,
-) {
+fn hand_over(chunk: &Chunk, decoded: &mut Decoded, source: u16, out: &mut TraceBuilder) {
     let scope = u32::from(source);
     let keys = |kind, batch: &mut _| Keys { kind, scope, batch: std::mem::take(batch) };
     let correlations = keys(EdgeKind::Launch, &mut decoded.correlations);
@@ -613,53 +684,12 @@ fn hand_over(
     for &(row, key, value) in &decoded.numbers {
         out.number(trace::EventId(row), key, value);
     }
-    for &(at, start) in &decoded.allocations {
-        let arg = |key: &str| meta.own_arg(bytes, at, key);
-        if let (Some(FactValue::Text(name)), Some(FactValue::Int(used))) =
-            (arg("allocator_name"), arg("bytes_allocated"))
-        {
-            let name = format!("{name} bytes_allocated");
-            let track = out.track(None, TrackKind::Counter, &name);
-            out.counter(track, Time(start), used as f64);
-        }
-    }
-}
-
-/// Where the event behind the one at `at` begins: behind their tags, at their lengths.
-fn next_event(bytes: &[u8], at: usize) -> Option<usize> {
-    let (len, len_len) = varint(bytes, at)?;
-    let mut at = (at + len_len).checked_add(usize::try_from(len).ok()?)?;
-    loop {
-        let (tag, tag_len) = varint(bytes, at)?;
-        if tag == u64::from(EVENT_TAG) {
-            return Some(at + tag_len);
-        }
-        // A field of the line that stands between its events.
-        let mut fields = Fields::new(bytes.get(at..)?);
-        fields.next().ok()??;
-        at += fields.position();
-    }
-}
-
-/// The file's bytes and what is needed to decode an event's arguments.
-struct Planes {
-    bytes: Bytes,
-    planes: Vec<(Plane, PlaneMeta)>,
-}
-
-impl ArgSource for Planes {
-    fn args(&self, at: u64, nth: usize) -> Vec<(String, FactValue)> {
-        let bytes = self.bytes();
-        let mut at = usize::try_from(at).ok();
-        for _ in 0..nth {
-            at = at.and_then(|it| next_event(bytes, it));
-        }
-        let Some(at) = at else { return Vec::new() };
-        let plane = self.planes.get(self.planes.partition_point(|it| it.0.bytes.end <= at));
-        plane.map(|it| it.1.args(bytes, at)).unwrap_or_default()
-    }
-
-    fn bytes(&self) -> &[u8] {
-        (*self.bytes).as_ref()
+    let tracks: Vec<TrackId> = decoded
+        .allocators
+        .iter()
+        .map(|it| out.track(None, TrackKind::Counter, &format!("{it} bytes_allocated")))
+        .collect();
+    for it in &decoded.allocations {
+        out.counter(tracks[it.allocator], Time(it.start), it.used_bytes as f64);
     }
 }

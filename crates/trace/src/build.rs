@@ -23,6 +23,9 @@ use crate::{
 /// A row that a source reserved and could not fill.
 const DEAD: u32 = u32::MAX;
 
+/// What an event takes while it is sorted and joined, and later in tables.
+const ROOM_PER_EVENT: usize = 100;
+
 /// Collects what sources say about one run.
 #[derive(Default)]
 pub struct TraceBuilder {
@@ -240,6 +243,17 @@ impl TraceBuilder {
         DetailId((self.details.len() - 1) as u32)
     }
 
+    /// Whether there is memory for so many events more: it is asked for and given back, because a
+    /// process that gets none later ends there and then. A limit is seen, and not what others take.
+    pub fn has_room(&self, n_events: usize) -> bool {
+        let n_events = n_events.saturating_add(self.name.len());
+        let mut room = Vec::<u8>::new();
+        let is_there = room.try_reserve_exact(n_events.saturating_mul(ROOM_PER_EVENT)).is_ok();
+        // What nobody looks at need not be asked for, as compilers see it.
+        std::hint::black_box(&room);
+        is_there
+    }
+
     /// Makes room for `n` events on a track; they are filled through [`Self::columns`].
     ///
     /// Fewer rows than asked for come back where a trace cannot hold more.
@@ -406,9 +420,10 @@ impl TraceBuilder {
         (self.sources.len() - 1) as u16
     }
 
-    /// How many sources were taken so far: the number the next one gets.
-    pub fn next_source(&self) -> u16 {
-        self.sources.len() as u16
+    /// How many sources were taken so far: the number the next one gets. `None` where a trace
+    /// holds no more.
+    pub fn next_source(&self) -> Option<u16> {
+        u16::try_from(self.sources.len()).ok().filter(|&it| it < u16::MAX)
     }
 
     pub fn origin_unix_ns(&self) -> Option<i64> {
@@ -479,7 +494,7 @@ impl TraceBuilder {
             counters,
             facts: self.facts,
             blobs: self.blobs,
-            args: Args { runs: self.args, read_as, sources: self.sources },
+            args: Args { runs: self.args, read_as, sources: self.sources, ..Args::default() },
             processes: self.processes,
             series: self.logs.series,
             scalars,

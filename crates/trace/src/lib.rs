@@ -26,8 +26,11 @@ pub use process::{Frame, Place, Process, Site, StackSample, Stacks, StepCount, W
 pub use scalar::{LeftOut, Scalar, Series};
 pub use time::{Dur, Time};
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Everything known about one profiled run.
 #[derive(Debug, Default)]
@@ -379,6 +382,30 @@ impl Blob {
     pub const PROGRAM: &str = "hlo_proto";
 }
 
+/// A compiled program, left in the source's bytes until somebody asks.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    blob: &'a Blob,
+    args: &'a Args,
+}
+
+impl<'a> Program<'a> {
+    pub fn name(&self) -> &'a str {
+        &self.blob.name
+    }
+
+    /// `None` where the file does not hold it any more.
+    pub fn bytes(&self) -> Option<Cow<'a, [u8]>> {
+        self.args.bytes(self.blob)
+    }
+
+    /// At most so many of its first bytes.
+    pub fn head(&self, most: u64) -> Option<Cow<'a, [u8]>> {
+        let Range { start, end } = self.blob.bytes;
+        self.args.bytes_within(self.blob, start..end.min(start.saturating_add(most)))
+    }
+}
+
 /// Event → where its arguments lie in the source's bytes; decoded when somebody asks.
 #[derive(Default)]
 pub struct Args {
@@ -387,6 +414,27 @@ pub struct Args {
     /// Rows that were sorted, and the ones they were read into: runs tell of those.
     read_as: Vec<build::MovedRun>,
     sources: Vec<Box<dyn ArgSource>>,
+    lost: Lost,
+}
+
+/// Arguments that were asked for and are not in their file any more.
+#[derive(Debug, Default)]
+struct Lost {
+    count: AtomicU64,
+    first: OnceLock<String>,
+}
+
+impl Lost {
+    fn take<T>(&self, read: Result<T, String>) -> Option<T> {
+        match read {
+            Ok(it) => Some(it),
+            Err(why) => {
+                self.first.get_or_init(|| why);
+                self.count.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+        }
+    }
 }
 
 /// Where the arguments of events lie that follow one another, in the trace and in their source.
@@ -408,9 +456,10 @@ impl ArgRun {
 /// Decodes arguments, which stay in the source's bytes.
 pub trait ArgSource: Send + Sync {
     /// The arguments of the event `nth` behind the one that begins at `at`, in the file's order.
-    fn args(&self, at: u64, nth: usize) -> Vec<(String, FactValue)>;
-    /// The source's bytes.
-    fn bytes(&self) -> &[u8];
+    /// An error says why they are gone.
+    fn args(&self, at: u64, nth: usize) -> Result<Vec<(String, FactValue)>, String>;
+    /// A part of the source's bytes.
+    fn bytes(&self, range: Range<u64>) -> Result<Cow<'_, [u8]>, String>;
 }
 
 impl Args {
@@ -435,12 +484,21 @@ impl Args {
         let nth = row.checked_sub(run.rows.start)? as usize;
         let place = run.from + u64::from(*run.marks.get(nth / ArgRun::EVERY)?);
         let source = self.sources.get((place >> 48) as usize)?;
-        Some(source.args(place & 0xFFFF_FFFF_FFFF, nth % ArgRun::EVERY))
+        self.lost.take(source.args(place & 0xFFFF_FFFF_FFFF, nth % ArgRun::EVERY))
     }
 
-    pub fn bytes(&self, blob: &Blob) -> Option<&[u8]> {
-        let all = self.sources.get(usize::from(blob.source))?.bytes();
-        all.get(usize::try_from(blob.bytes.start).ok()?..usize::try_from(blob.bytes.end).ok()?)
+    pub fn bytes(&self, blob: &Blob) -> Option<Cow<'_, [u8]>> {
+        self.bytes_within(blob, blob.bytes.clone())
+    }
+
+    fn bytes_within(&self, blob: &Blob, range: Range<u64>) -> Option<Cow<'_, [u8]>> {
+        self.lost.take(self.sources.get(usize::from(blob.source))?.bytes(range))
+    }
+
+    /// What was asked for and is not in its file any more: how often, and the first case.
+    pub fn lost(&self) -> Option<(u64, &str)> {
+        let first = self.lost.first.get()?;
+        Some((self.lost.count.load(Ordering::Relaxed).max(1), first))
     }
 
     pub fn heap_bytes(&self) -> usize {
@@ -487,6 +545,12 @@ pub enum NoteKind {
     UnreadableFile,
     /// More files than are read at once.
     TooManyFiles,
+    /// A part of a file that could not be read, or is not there any more.
+    LostBytes,
+    /// A file was written to while it was read.
+    FileChanged,
+    /// Arguments of events, asked for when they were not in their file any more.
+    LostArguments,
     /// A device's clock is not the host's: its events were moved.
     ClockShifted,
 }
@@ -505,6 +569,9 @@ impl NoteKind {
             NoteKind::BadText => "bad-text",
             NoteKind::UnreadableFile => "unreadable-file",
             NoteKind::TooManyFiles => "too-many-files",
+            NoteKind::LostBytes => "lost-bytes",
+            NoteKind::FileChanged => "file-changed",
+            NoteKind::LostArguments => "lost-arguments",
             NoteKind::ClockShifted => "clock-shifted",
         }
     }
@@ -527,10 +594,20 @@ impl Trace {
         (0..self.tracks.len() as u32).map(TrackId)
     }
 
-    /// Compiled programs that the profile holds: name, and bytes.
-    pub fn programs(&self) -> impl Iterator<Item = (&str, &[u8])> {
+    /// Compiled programs that the profile holds.
+    pub fn programs(&self) -> impl Iterator<Item = Program<'_>> {
         let programs = self.blobs.iter().filter(|it| it.kind == Blob::PROGRAM);
-        programs.filter_map(|it| Some((it.name.as_str(), self.args.bytes(it)?)))
+        programs.map(|blob| Program { blob, args: &self.args })
+    }
+
+    /// What the sources had to skip or guess, and what could not be read since.
+    pub fn notes_so_far(&self) -> Vec<Note> {
+        let lost = self.args.lost().map(|(count, first)| Note {
+            kind: NoteKind::LostArguments,
+            count,
+            first: first.to_owned(),
+        });
+        self.notes.iter().cloned().chain(lost).collect()
     }
 
     pub fn tracks_of(&self, kind: TrackKind) -> impl Iterator<Item = TrackId> + '_ {

@@ -13,6 +13,9 @@
 //!
 //! A line `fact gpu0 key=value` says something about a track.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use crate::{
     ArgRun, ArgSource, Detail, Dur, EdgeKind, EventId, FactValue, KernelShape, NumberKey, Time,
     Trace, TraceBuilder, TrackKind,
@@ -89,12 +92,12 @@ pub fn draw(picture: &str) -> Trace {
 struct DrawnArgs(Vec<Vec<(String, FactValue)>>);
 
 impl ArgSource for DrawnArgs {
-    fn args(&self, at: u64, _nth: usize) -> Vec<(String, FactValue)> {
-        self.0.get(at as usize).cloned().unwrap_or_default()
+    fn args(&self, at: u64, _nth: usize) -> Result<Vec<(String, FactValue)>, String> {
+        Ok(self.0.get(at as usize).cloned().unwrap_or_default())
     }
 
-    fn bytes(&self) -> &[u8] {
-        &[]
+    fn bytes(&self, _: Range<u64>) -> Result<Cow<'_, [u8]>, String> {
+        Ok(Cow::Borrowed(&[]))
     }
 }
 

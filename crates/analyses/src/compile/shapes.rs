@@ -21,9 +21,9 @@ pub struct Program {
 pub fn programs(trace: &Trace) -> Vec<Program> {
     let mut all: Vec<Program> = trace
         .programs()
-        .filter_map(|(name, bytes)| {
-            let (module, id) = hlo::name_and_id(name);
-            let arguments = arguments(bytes)?;
+        .filter_map(|it| {
+            let (module, id) = hlo::name_and_id(it.name());
+            let arguments = arguments(&it.bytes()?)?;
             Some(Program { module: module.to_owned(), id: id?, arguments })
         })
         .collect();

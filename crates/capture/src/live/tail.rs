@@ -1,6 +1,6 @@
 //! Reads what was appended to a file since the last look.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
@@ -71,7 +71,7 @@ impl Tail {
         if about.len() == self.offset {
             return Ok(());
         }
-        let mut file = match File::open(&self.path) {
+        let mut file = match runlog::open(&self.path) {
             // Taken away since: there is nothing to read now.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other?,

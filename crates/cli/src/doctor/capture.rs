@@ -89,13 +89,13 @@ pub fn checks(session: &Session, path: &Path) -> Vec<Check> {
             "capture fewer steps: these records fill the file and slow the run",
         ),
     });
-    let lost: u64 = trace
-        .notes
+    let notes = trace.notes_so_far();
+    let lost: u64 = notes
         .iter()
         .filter(|it| !matches!(it.kind, NoteKind::ProfilerWarning | NoteKind::BadText))
         .map(|it| it.count)
         .sum();
-    let first = trace.notes.first().map(|it| format!(": {}", it.first)).unwrap_or_default();
+    let first = notes.first().map(|it| format!(": {}", it.first)).unwrap_or_default();
     checks.push(match lost {
         0 => Check::good("damage", format!("none{first}")),
         _ => Check::bad(

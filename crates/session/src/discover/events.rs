@@ -12,8 +12,11 @@
 //! that holds `plugins`; and where that is called `train`, as Keras does, the other halves of the
 //! same job beside it. A folder full of other experiments is never looked through for one profile.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use crate::disk::identity;
 
 /// A training log and its files.
 pub struct Log {
@@ -61,10 +64,15 @@ impl Log {
     }
 
     fn bounded(folder: &Path, files: Vec<PathBuf>, run: &Path) -> Log {
-        let size =
-            |it: &PathBuf| fs::metadata(it).ok().filter(|it| it.is_file()).map(|it| it.len());
-        let mut sized: Vec<(PathBuf, u64)> =
-            files.into_iter().filter_map(|it| size(&it).map(|size| (it, size))).collect();
+        // A file may have many names.
+        let mut met = HashSet::new();
+        let mut sized: Vec<(PathBuf, u64)> = Vec::new();
+        for file in files {
+            let Some(about) = fs::metadata(&file).ok().filter(|it| it.is_file()) else { continue };
+            if identity(&file, &about).is_none_or(|it| met.insert(it)) {
+                sized.push((file, about.len()));
+            }
+        }
         // A job that has only just begun leaves an empty file.
         sized.retain(|it| it.1 > 0);
         let away = |it: &Path| {

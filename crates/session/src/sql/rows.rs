@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use analyses::{AnyRows, Cell, CellKind, Column, Tables};
 use rusqlite::types::ValueRef;
-use trace::{EdgeKind, Trace, TrackId, TrackKind};
+use trace::{EdgeKind, NoteKind, Trace, TrackId, TrackKind};
 
 use super::vtab::{self, Asked, Op, Order, Plan, ROWID, Visit, Walk, clamp, int_range};
 
@@ -102,17 +102,22 @@ pub(super) static OWN: &[Own] = &[
     },
     Own {
         name: "note",
-        doc: "What was skipped or guessed when the profile was read.",
+        doc: "What was skipped or guessed when the profile was read, and what could not be read since.",
         columns: &[
             column("kind", Text, "What happened."),
             column("count", Int, "How often."),
             column("first", Text, "The first such case."),
         ],
-        n_rows: |trace| trace.notes.len(),
-        cell: |trace, row, column| match column {
-            0 => Cell::Text(trace.notes[row].kind.name()),
-            1 => Cell::Int(trace.notes[row].count as i64),
-            _ => Cell::Text(&trace.notes[row].first),
+        n_rows: |trace| trace.notes.len() + usize::from(trace.args.lost().is_some()),
+        cell: |trace, row, column| {
+            let note = trace.notes.get(row).map(|it| (it.kind, it.count, it.first.as_str()));
+            let lost = || trace.args.lost().map(|it| (NoteKind::LostArguments, it.0, it.1));
+            match (column, note.or_else(lost)) {
+                (0, Some((kind, ..))) => Cell::Text(kind.name()),
+                (1, Some((_, count, _))) => Cell::Int(count as i64),
+                (_, Some((.., first))) => Cell::Text(first),
+                (_, None) => Cell::Null,
+            }
         },
     },
 ];

@@ -33,7 +33,7 @@ use broken::{
 };
 use session::{OpenError, Session};
 use sources::{Input, SourceError};
-use trace::{EventId, NoteKind, Trace, TraceBuilder, TrackKind};
+use trace::{EventId, FactValue, NoteKind, Trace, TraceBuilder, TrackKind};
 
 // The heap, counted.
 

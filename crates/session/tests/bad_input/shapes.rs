@@ -43,6 +43,38 @@ fn a_million_empty_events_are_a_million_events() {
     assert_eq!(notes(session.trace()), [("unknown-name", 1_000_000)]);
 }
 
+/// Lines are read a few megabytes at a time: an event may lie across a border, or be longer than
+/// what is read at once.
+#[test]
+fn events_across_the_borders_of_pieces_are_whole() {
+    let _turn = alone();
+    let (mut random, long) = (Random(5), 20_000);
+    let lengths: Vec<usize> =
+        (0..60_000).map(|nth| if nth == long { 9 << 20 } else { random.below(400) }).collect();
+    let event = |(nth, len): (usize, &usize)| {
+        let text = stat(4, 1, field(5, "x".repeat(*len)));
+        event(0, nth as i64 * 1000, 1000, &[text])
+    };
+    let events: Vec<Vec<u8>> = lengths.iter().enumerate().map(event).collect();
+    // What the line is called may come last as well.
+    let line = field(3, [events.concat(), int(1, 7), int(3, 5), field(2, "late")].concat());
+    let bytes = plane("/host:CPU", &[stat_name(1, "note"), event_name(0, "train"), line]);
+    let session = open("host.xplane.pb", &bytes).unwrap();
+    let trace = session.trace();
+    assert_eq!((trace.events.len(), notes(trace)), (lengths.len(), vec![]));
+    assert!(trace.events.start.windows(2).all(|it| it[1].0 - it[0].0 == 1000));
+    assert!(
+        trace.tracks.iter().any(|it| trace.text(it.name).contains("late")),
+        "{:?}",
+        trace.tracks
+    );
+    for nth in (0..lengths.len()).step_by(997).chain([long - 1, long, long + 1]) {
+        let args = trace.args.of(EventId(nth as u32));
+        let [(_, FactValue::Text(text))] = args.as_slice() else { panic!("{nth}: {args:?}") };
+        assert_eq!(text.len(), lengths[nth], "{nth}");
+    }
+}
+
 #[test]
 fn a_million_empty_parts_of_each_kind() {
     let _turn = alone();

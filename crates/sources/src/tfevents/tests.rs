@@ -185,7 +185,7 @@ fn tags_that_are_no_text_are_shown_and_counted_once() {
     assert_eq!(notes(&trace), [(NoteKind::BadText, 1)]);
 }
 
-/// An image in a record larger than is summed: the scalars around it are read all the same.
+/// An image in a record larger than is read at once: the scalars around it are read all the same.
 #[test]
 fn large_records_are_passed_over() {
     let mut picture = vec![0x0A, 0x01, b'p', 0x22];

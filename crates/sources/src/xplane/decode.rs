@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use hashbrown::HashTable;
-use trace::{ArgRun, ColumnsMut, KeyBatch, NoteKind, NumberKey};
+use hashbrown::{HashMap, HashTable};
+use trace::{ArgRun, ColumnsMut, FactValue, KeyBatch, NoteKind, NumberKey};
 
 use super::meta::{Lift, PlaneMeta, Special};
 use crate::wire::{Fields, short_field, tiny_field, varint, word};
@@ -23,23 +23,60 @@ pub struct Chunk {
 /// What a chunk holds beside its columns.
 #[derive(Debug, Default)]
 pub struct Decoded {
-    /// Hash, place of the first event that has it, and its number in the trace once merged.
-    pub details: Vec<(u64, usize, u32)>,
+    pub details: Vec<MetDetail>,
+    /// The first event with each detail, as in the file: the chunk's bytes are gone by then.
+    pub detail_events: Vec<u8>,
     pub correlations: KeyBatch,
     pub functions_called: KeyBatch,
     pub functions_run: KeyBatch,
     pub produced: KeyBatch,
     pub consumed: KeyBatch,
     pub numbers: Vec<(u32, NumberKey, i64)>,
-    /// Place and time of allocators' records.
-    pub allocations: Vec<(usize, i64)>,
+    pub allocations: Vec<Allocation>,
+    /// Their names, and where each of them stands.
+    pub allocators: Vec<String>,
+    allocator_rows: HashMap<String, usize>,
     /// Places of every [`ArgRun::EVERY`]th event, from the start of the chunk.
     pub arg_marks: Vec<u32>,
     /// Kind, how many, place of the first.
     pub damage: Vec<(NoteKind, u64, usize)>,
 }
 
+/// A detail that a chunk met.
+#[derive(Debug)]
+pub struct MetDetail {
+    pub hash: u64,
+    /// Where the first event that has it lies in [`Decoded::detail_events`].
+    pub event_at: u32,
+    /// Its number in the trace, once merged.
+    pub id: u32,
+}
+
+/// What an allocator has given out.
+#[derive(Debug)]
+pub struct Allocation {
+    pub start: i64,
+    pub used_bytes: i64,
+    /// Row of [`Decoded::allocators`].
+    pub allocator: usize,
+}
+
 impl Decoded {
+    /// `message` begins with its length.
+    #[cold]
+    fn allocation(&mut self, message: &[u8], start: i64, meta: &PlaneMeta) {
+        let arg = |key: &str| meta.own_arg(message, key);
+        if let (Some(FactValue::Text(name)), Some(FactValue::Int(used_bytes))) =
+            (arg("allocator_name"), arg("bytes_allocated"))
+        {
+            let allocator = *self.allocator_rows.entry_ref(name.as_str()).or_insert_with(|| {
+                self.allocators.push(name.clone());
+                self.allocators.len() - 1
+            });
+            self.allocations.push(Allocation { start, used_bytes, allocator });
+        }
+    }
+
     /// What few events carry, or what joins them to others.
     #[inline(always)]
     fn keep(&mut self, id: u32, event: &Event) {
@@ -131,6 +168,7 @@ impl Event {
     }
 }
 
+/// `bytes` are the chunk's own, or what is left of them.
 pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMut<'_>) -> Decoded {
     let correlations = KeyBatch::with_room(chunk.n_events);
     let arg_marks = Vec::with_capacity(chunk.n_events.div_ceil(ArgRun::EVERY));
@@ -140,9 +178,8 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
     let mut event = Event::default();
     // Every event has one, also those that cannot be read.
     let mut next_row = 0;
-    // Everything behind the chunk is out of reach, so that no length can lead there.
-    let bytes = &bytes[..chunk.bytes.end];
-    let mut at = chunk.bytes.start;
+    let in_file = |place: usize| chunk.bytes.start + place;
+    let mut at = 0;
     while at < bytes.len() && next_row < rows.name.len() {
         let (tag_len, len, len_len) = match tiny_field(bytes, at, super::EVENT_TAG) {
             Some((len, both)) => (1, u64::from(len), both - 1),
@@ -170,13 +207,13 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         let row = next_row;
         next_row += 1;
         if row % ArgRun::EVERY == 0 {
-            out.arg_marks.push((place - chunk.bytes.start) as u32);
+            out.arg_marks.push(place as u32);
         }
         event.clear();
         if !read_usual_event(bytes, body, end, meta, &mut tails, &mut event) {
             event.clear();
             if read_event(bytes, body, end, meta, &mut event).is_none() {
-                out.note(NoteKind::Malformed, place);
+                out.note(NoteKind::Malformed, in_file(place));
                 rows.give_up(row..next_row);
                 continue;
             }
@@ -184,13 +221,13 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
 
         let start = chunk.start.checked_add(event.offset);
         let Some(start) = start.filter(|&it| is_sane(it) && event.dur < LONGEST_PS) else {
-            out.note(NoteKind::BadTimestamp, place);
+            out.note(NoteKind::BadTimestamp, in_file(place));
             rows.give_up(row..next_row);
             continue;
         };
         let mut dur = event.dur;
         if dur < 0 {
-            out.note(NoteKind::BadTimestamp, place);
+            out.note(NoteKind::BadTimestamp, in_file(place));
             dur = 0;
         }
         let (name, special, base) = match meta.event_ids.get(event.metadata) {
@@ -199,7 +236,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
                 (it.name, it.special, it.base)
             }
             None => {
-                out.note(NoteKind::UnknownName, place);
+                out.note(NoteKind::UnknownName, in_file(place));
                 (meta.unnamed, Special::No, 0)
             }
         };
@@ -209,7 +246,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         rows.start[row] = start;
         rows.dur[row] = dur;
         if hash != 0 {
-            rows.detail[row] = seen.number(hash, place, &mut out.details);
+            rows.detail[row] = seen.number(hash, &bytes[place..end], &mut out);
         }
         let id = chunk.first_row + row as u32;
         if event.has != 0 {
@@ -217,7 +254,7 @@ pub fn decode(bytes: &[u8], chunk: &Chunk, meta: &PlaneMeta, mut rows: ColumnsMu
         }
         match special {
             Special::No => (),
-            Special::Allocation => out.allocations.push((place, start)),
+            Special::Allocation => out.allocation(&bytes[place..end], start, meta),
             Special::CallsFunction | Special::RunsFunction => {
                 let calls = special == Special::CallsFunction;
                 let to = if calls { &mut out.functions_called } else { &mut out.functions_run };
@@ -453,7 +490,7 @@ const RECENT: usize = 1024;
 
 impl Seen {
     #[inline(always)]
-    fn number(&mut self, hash: u64, place: usize, details: &mut Vec<(u64, usize, u32)>) -> u32 {
+    fn number(&mut self, hash: u64, event: &[u8], out: &mut Decoded) -> u32 {
         if self.recent.is_empty() {
             self.recent = vec![(0, 0); RECENT];
         }
@@ -464,8 +501,10 @@ impl Seen {
         let number = match self.table.find(hash, |it| it.0 == hash) {
             Some(&(_, number)) => number,
             None => {
-                details.push((hash, place, 0));
-                let number = details.len() as u32;
+                let event_at = out.detail_events.len() as u32;
+                out.detail_events.extend_from_slice(event);
+                out.details.push(MetDetail { hash, event_at, id: 0 });
+                let number = out.details.len() as u32;
                 self.table.insert_unique(hash, (hash, number), |it| it.0);
                 number
             }
@@ -513,6 +552,7 @@ mod tests {
 
     use super::super::Space;
     use super::{Event, PlaneMeta, TAILS, Tail, read_event, read_usual_event};
+    use crate::Pieces;
 
     fn field(number: u8, body: &[u8]) -> Vec<u8> {
         [&[number << 3 | 2, body.len() as u8], body].concat()
@@ -527,8 +567,10 @@ mod tests {
         }
         let file = field(1, &plane);
         let mut out = TraceBuilder::new();
-        let space = Space::walk(&file, &mut out);
-        PlaneMeta::read(&file, &space.planes[0], &mut out)
+        let pieces = Pieces::new(&file);
+        let mut window = pieces.window(64);
+        let space = Space::walk(&mut window, &mut out);
+        PlaneMeta::read(&mut window, &space.planes[0], &mut out)
     }
 
     /// What was read of an event: numbers, detail, and a correlation.

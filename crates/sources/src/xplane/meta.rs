@@ -6,7 +6,8 @@ use hashbrown::HashMap;
 use trace::{Detail, FactValue, KernelShape, NoteKind, StrId, TraceBuilder};
 
 use super::{Plane, lossy};
-use crate::wire::{Fields, Value, varint};
+use crate::file::Window;
+use crate::wire::{Fields, LongFields, LongValue, Value, varint};
 
 /// What becomes of a stat while events are read; all stats can be asked for later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -156,20 +157,19 @@ impl<'a> Stat<'a> {
 }
 
 impl PlaneMeta {
-    pub fn read(bytes: &[u8], plane: &Plane, out: &mut TraceBuilder) -> PlaneMeta {
+    pub fn read(window: &mut Window<'_, '_>, plane: &Plane, out: &mut TraceBuilder) -> PlaneMeta {
         let mut stat_ids = Vec::with_capacity(plane.stat_metadata.len());
         let mut stat_names = Vec::with_capacity(plane.stat_metadata.len());
         for entry in &plane.stat_metadata {
-            let (id, mut name) = (map_key(&bytes[entry.clone()]), String::new());
-            if let Some(value) = map_value(bytes, entry) {
-                each_field(&bytes[value], |number, value| {
-                    if let (2, Value::Bytes(text)) = (number, value) {
-                        name = lossy(text);
-                    }
-                });
-            }
-            stat_ids.push(id);
-            stat_names.push(name);
+            let MapEntry { key, value } = MapEntry::read(window, entry);
+            let mut name = 0..0;
+            each_long_field(window, value, |number, value| {
+                if let (2, LongValue::Bytes(text)) = (number, value) {
+                    name = text;
+                }
+            });
+            stat_ids.push(key);
+            stat_names.push(lossy(window.get(name)));
         }
         let lifts: Vec<Lift> = stat_names.iter().map(|it| Lift::of(it)).collect();
         let stat_ids = IdMap::new(&stat_ids);
@@ -196,20 +196,21 @@ impl PlaneMeta {
         meta.short_lifts = std::array::from_fn(|id| meta.lift(id as u64));
         let mut event_ids = Vec::with_capacity(plane.event_metadata.len());
         for entry in &plane.event_metadata {
-            event_ids.push(map_key(&bytes[entry.clone()]));
-            meta.read_event(bytes, map_value(bytes, entry).unwrap_or(0..0), out);
+            let MapEntry { key, value } = MapEntry::read(window, entry);
+            event_ids.push(key);
+            meta.read_event(window, value, out);
         }
         meta.event_ids = IdMap::new(&event_ids);
-        meta.read_facts(bytes, plane, out);
+        meta.read_facts(window, plane, out);
         meta
     }
 
     /// A stat of a few bytes can refer to a long text: what all of a plane's come to is bounded
     /// by the plane's own size.
-    fn read_facts(&mut self, bytes: &[u8], plane: &Plane, out: &mut TraceBuilder) {
+    fn read_facts(&mut self, window: &mut Window<'_, '_>, plane: &Plane, out: &mut TraceBuilder) {
         let mut room = plane.bytes.len().saturating_mul(4);
         for range in &plane.stats {
-            let Some(stat) = Stat::read(&bytes[range.clone()]) else { continue };
+            let Some(stat) = Stat::read(window.get(range.clone())) else { continue };
             let value = match stat.value {
                 StatValue::Ref(it) => self.stat_name(it).len(),
                 _ => range.len(),
@@ -228,41 +229,45 @@ impl PlaneMeta {
         }
     }
 
-    fn read_event(&mut self, bytes: &[u8], value: Range<usize>, out: &mut TraceBuilder) {
-        let (mut id, mut name, mut display): (u64, &[u8], &[u8]) = (0, b"", b"");
+    fn read_event(
+        &mut self,
+        window: &mut Window<'_, '_>,
+        value: Range<usize>,
+        out: &mut TraceBuilder,
+    ) {
+        let (mut id, mut name, mut display) = (0, 0..0, 0..0);
         let mut stats = Vec::new();
-        let mut fields = Fields::new(&bytes[value.clone()]);
-        while let Ok(Some(field)) = fields.next() {
-            match (field.number, field.value) {
-                (1, Value::Varint(it)) => id = it,
-                (2, Value::Bytes(it)) => name = it,
-                (4, Value::Bytes(it)) => display = it,
-                (5, Value::Bytes(it)) => {
-                    let end = value.start + fields.position();
-                    stats.push(end - it.len()..end);
-                }
-                _ => (),
-            }
-        }
+        each_long_field(window, value, |number, value| match (number, value) {
+            (1, LongValue::Varint(it)) => id = it,
+            (2, LongValue::Bytes(it)) => name = it,
+            (4, LongValue::Bytes(it)) => display = it,
+            (5, LongValue::Bytes(it)) => stats.push(it),
+            _ => (),
+        });
         // A compiled op has its whole text as name, and its name for display; elsewhere the text
         // for display is the shorter, poorer one.
-        let whole_text = name.first() == Some(&b'%') || name.windows(3).any(|it| it == b" = ");
+        let start = window.get(cut(&name));
+        let whole_text = start.first() == Some(&b'%') || start.windows(3).any(|it| it == b" = ");
         let shown =
             if (whole_text || name.is_empty()) && !display.is_empty() { display } else { name };
-        let cut = &shown[..shown.len().min(LONGEST_TEXT)];
-        if cut.len() < shown.len() || std::str::from_utf8(shown).is_err() {
-            out.note(NoteKind::BadText, || format!("event name {:?}", super::short(cut)));
+        let text = window.get(cut(&shown));
+        if text.len() < shown.len() || std::str::from_utf8(text).is_err() {
+            out.note(NoteKind::BadText, || format!("event name {:?}", super::short(text)));
         }
-        let shown = lossy(cut);
+        let shown = lossy(text);
         let (mut keeps, mut program) = (false, None);
         for range in &stats {
-            let Some(stat) = Stat::read(&bytes[range.clone()]) else { continue };
-            keeps |= self.lift(stat.id) == Lift::Detail;
-            if let StatValue::Bytes(it) = stat.value
-                && self.stat_name(stat.id).eq_ignore_ascii_case("hlo proto")
-            {
-                let start = it.as_ptr() as usize - bytes.as_ptr() as usize;
-                program = Some(start..start + it.len());
+            // Compiled programs are long, and left where they are.
+            let (mut id, mut held) = (0, None);
+            each_long_field(window, range.clone(), |number, value| match (number, value) {
+                (1, LongValue::Varint(it)) => id = it,
+                (6, LongValue::Bytes(it)) => held = Some(it),
+                (2..=7, _) => held = None,
+                _ => (),
+            });
+            keeps |= self.lift(id) == Lift::Detail;
+            if held.is_some() && self.stat_name(id).eq_ignore_ascii_case("hlo proto") {
+                program = held;
             }
         }
         self.programs.extend(program.map(|it| (shown.clone(), it)));
@@ -314,33 +319,42 @@ impl PlaneMeta {
         (name, value)
     }
 
-    /// All arguments of the event whose message begins at `at`: its name's, then its own.
-    pub fn args(&self, bytes: &[u8], at: usize) -> Vec<(String, FactValue)> {
-        let (row, own) = self.stats(bytes, at);
-        let of_name = row.map(|it| self.stats_of_name(bytes, it)).unwrap_or_default();
-        of_name.into_iter().chain(own).map(|it| self.resolve(it)).collect()
+    /// All arguments of the event with this message: its name's, then its own.
+    pub fn args(
+        &self,
+        window: &mut Window<'_, '_>,
+        event: Range<usize>,
+    ) -> Vec<(String, FactValue)> {
+        let (row, own) = self.stats(window.get(event));
+        let own: Vec<(String, FactValue)> = own.into_iter().map(|it| self.resolve(it)).collect();
+        let of_name = row.map(|it| self.stats_of_name(window, it)).unwrap_or_default();
+        of_name.into_iter().map(|it| self.resolve(it)).chain(own).collect()
     }
 
     /// An event's metadata and the stats it carries itself.
-    fn stats<'a>(&self, bytes: &'a [u8], at: usize) -> (Option<usize>, Vec<Stat<'a>>) {
+    fn stats<'a>(&self, event: &'a [u8]) -> (Option<usize>, Vec<Stat<'a>>) {
         let (mut id, mut own) = (0, Vec::new());
-        each_field(message_at(bytes, at).unwrap_or_default(), |number, value| {
-            match (number, value) {
-                (1, Value::Varint(it)) => id = it,
-                (4, Value::Bytes(stat)) => own.extend(Stat::read(stat)),
-                _ => (),
-            }
+        each_field(event, |number, value| match (number, value) {
+            (1, Value::Varint(it)) => id = it,
+            (4, Value::Bytes(stat)) => own.extend(Stat::read(stat)),
+            _ => (),
         });
         (self.event_ids.get(id), own)
     }
 
-    fn stats_of_name<'a>(&self, bytes: &'a [u8], row: usize) -> Vec<Stat<'a>> {
-        self.event_stats[row].iter().filter_map(|it| Stat::read(&bytes[it.clone()])).collect()
+    fn stats_of_name<'a>(&self, window: &'a mut Window<'_, '_>, row: usize) -> Vec<Stat<'a>> {
+        let stats = &self.event_stats[row];
+        let (Some(first), Some(last)) = (stats.first(), stats.last()) else { return Vec::new() };
+        // They follow one another, in the order of the file.
+        let start = first.start;
+        let bytes = window.get(start..last.end);
+        let stat = |it: &Range<usize>| bytes.get(it.start - start..it.end - start);
+        stats.iter().filter_map(|it| Stat::read(stat(it)?)).collect()
     }
 
-    /// One stat of the event whose message begins at `at`, if it is not too long for a name.
-    pub fn own_arg(&self, bytes: &[u8], at: usize, key: &str) -> Option<FactValue> {
-        let (_, own) = self.stats(bytes, at);
+    /// One stat of an event, if it is not too long for a name. `message` begins with its length.
+    pub fn own_arg(&self, message: &[u8], key: &str) -> Option<FactValue> {
+        let (_, own) = self.stats(message_at(message, 0)?);
         let stat = own.into_iter().find(|it| self.stat_name(it.id) == key)?;
         (self.text_len(stat) <= super::LONGEST_NAME).then(|| self.resolve(stat).1)
     }
@@ -358,16 +372,16 @@ impl PlaneMeta {
     /// What its name says is the same for all events of that name and read once, into `of_names`.
     pub fn detail(
         &self,
-        bytes: &[u8],
-        at: usize,
+        (events, at): (&[u8], usize),
+        window: &mut Window<'_, '_>,
         of_names: &mut HashMap<usize, Parts>,
         out: &mut TraceBuilder,
     ) -> Detail {
-        let (row, own) = self.stats(bytes, at);
+        let (row, own) = self.stats(message_at(events, at).unwrap_or_default());
         let mut parts = match row {
             Some(row) => *of_names.entry(row).or_insert_with(|| {
                 let mut parts = Parts::default();
-                self.add_to_detail(&mut parts, &self.stats_of_name(bytes, row), out);
+                self.add_to_detail(&mut parts, &self.stats_of_name(window, row), out);
                 parts
             }),
             None => Parts::default(),
@@ -538,26 +552,38 @@ fn message_at(bytes: &[u8], at: usize) -> Option<&[u8]> {
     bytes.get(start..start.checked_add(usize::try_from(len).ok()?)?)
 }
 
-fn map_key(entry: &[u8]) -> u64 {
-    let mut key = 0;
-    each_field(entry, |number, value| {
-        if let (1, Value::Varint(it)) = (number, value) {
-            key = it;
-        }
-    });
-    key
+fn each_long_field(
+    window: &mut Window<'_, '_>,
+    message: Range<usize>,
+    mut each: impl FnMut(u32, LongValue),
+) {
+    let mut fields = LongFields::new(message);
+    while let Ok(Some((number, value))) = fields.next(window) {
+        each(number, value);
+    }
 }
 
-fn map_value(bytes: &[u8], entry: &Range<usize>) -> Option<Range<usize>> {
-    let mut fields = Fields::new(&bytes[entry.clone()]);
-    let mut found = None;
-    while let Ok(Some(field)) = fields.next() {
-        if let (2, Value::Bytes(value)) = (field.number, field.value) {
-            let end = entry.start + fields.position();
-            found = Some(end - value.len()..end);
-        }
+/// An entry of a map: metadata by its id.
+struct MapEntry {
+    key: u64,
+    value: Range<usize>,
+}
+
+impl MapEntry {
+    fn read(window: &mut Window<'_, '_>, entry: &Range<usize>) -> MapEntry {
+        let mut read = MapEntry { key: 0, value: 0..0 };
+        each_long_field(window, entry.clone(), |number, value| match (number, value) {
+            (1, LongValue::Varint(it)) => read.key = it,
+            (2, LongValue::Bytes(it)) => read.value = it,
+            _ => (),
+        });
+        read
     }
-    found
+}
+
+/// As much of a text as is kept.
+fn cut(text: &Range<usize>) -> Range<usize> {
+    text.start..text.end.min(text.start + LONGEST_TEXT)
 }
 
 #[cfg(test)]
