@@ -3,14 +3,14 @@
 mod output;
 mod progress;
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use session::Session;
 
-use crate::output::Output;
+use crate::output::{Output, note};
 
 /// Tells why a model trains slowly, what to change, and how much faster it will be.
 #[derive(Debug, Parser)]
@@ -61,7 +61,10 @@ const COULD_NOT: u8 = 2;
 const NOT_ENOUGH: u8 = 3;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(it) => it,
+        Err(error) => return refuse(&error),
+    };
     let mut out = Output::of_stdout();
     let done = execute(&cli.command, &mut out).and_then(|code| Ok(out.flush().map(|()| code)?));
     match done {
@@ -69,10 +72,20 @@ fn main() -> ExitCode {
         // A reader that has seen enough, as `head`, is no failure.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error}");
+            note(format!("error: {error}"));
             ExitCode::from(COULD_NOT)
         }
     }
+}
+
+/// Says what is wrong with the arguments, of which a path can hold anything.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let is_clean = std::env::args_os().all(|it| output::is_clean(&it.to_string_lossy()));
+    if is_clean || !error.use_stderr() {
+        error.exit();
+    }
+    note(error.render().to_string().trim_end());
+    ExitCode::from(COULD_NOT)
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -86,12 +99,11 @@ fn open(path: &Path) -> anyhow::Result<Session> {
     drop(progress);
     if let Some(other) = session.run.others.first() {
         let n = session.run.others.len() + 1;
-        let _ = writeln!(
-            io::stderr(),
+        note(format!(
             "note: {n} runs here, {} is the newest; name another as {}",
             session.run.name,
             other.display()
-        );
+        ));
     }
     Ok(session)
 }

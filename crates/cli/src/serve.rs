@@ -1,6 +1,6 @@
 //! `strobe serve`: the web page of one or more runs, until it is stopped.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -78,7 +78,7 @@ pub fn serve(runs: Runs, at: &At, view: Option<&str>, out: &mut Output) -> anyho
         let hint = out.faint(" Ctrl-C stops it.");
         writeln!(out, "{hint}")?;
         out.flush()?;
-        let wants_browser = !at.no_open && std::io::stdout().is_terminal();
+        let wants_browser = !at.no_open && out.is_terminal;
         // The address is printed as well: no browser is no failure. The file goes at the end.
         let _door = if wants_browser { open_browser(&url).ok() } else { None };
         server.serve(stopped()).await?;
