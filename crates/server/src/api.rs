@@ -110,7 +110,11 @@ impl FromRequestParts<Arc<Runs>> for Opened {
 
     async fn from_request_parts(parts: &mut Parts, runs: &Arc<Runs>) -> Result<Opened, Refusal> {
         let RunNumber(run) = RunNumber::from_request_parts(parts, runs).await?;
-        match runs.session(run) {
+        if let Some(session) = runs.ready(run) {
+            return Ok(Opened(session));
+        }
+        let runs = Arc::clone(runs);
+        match computed(move || runs.session(run)).await? {
             Some(Ok(session)) => Ok(Opened(session)),
             Some(Err(Status { error: Some(error), .. })) => {
                 Err(Refusal::of(StatusCode::UNPROCESSABLE_ENTITY, &error))

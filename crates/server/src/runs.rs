@@ -164,14 +164,30 @@ impl Runs {
         list.lines()
     }
 
+    /// The run, if it is open already.
+    pub(crate) fn ready(&self, run: usize) -> Option<Arc<Session>> {
+        let entry = self.entry(run)?;
+        self.touch(&entry);
+        match &*entry.state() {
+            State::Ready { session, .. } => Some(Arc::clone(session)),
+            _ => None,
+        }
+    }
+
+    fn touch(&self, entry: &Entry) {
+        entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
     /// How far a run is; opens it where nobody did. `None`: there is no such run.
+    ///
+    /// Files of a run that failed are looked at: not in the runtime.
     pub(crate) fn status(self: &Arc<Runs>, run: usize) -> Option<Status> {
         let entry = self.entry(run)?;
         self.open(&entry);
         Some(entry.status())
     }
 
-    /// The run, if it is open; opens it where nobody did.
+    /// The run, if it is open; opens it where nobody did. Likewise not in the runtime.
     pub(crate) fn session(self: &Arc<Runs>, run: usize) -> Option<Result<Arc<Session>, Status>> {
         let entry = self.entry(run)?;
         self.open(&entry);
@@ -182,7 +198,7 @@ impl Runs {
     }
 
     fn open(self: &Arc<Runs>, entry: &Arc<Entry>) {
-        entry.used.store(self.clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.touch(entry);
         {
             let mut state = entry.state();
             let wants_reading = match &*state {

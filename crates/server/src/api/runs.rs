@@ -22,7 +22,7 @@ pub(super) async fn status(
     State(runs): State<Arc<Runs>>,
     RunNumber(run): RunNumber,
 ) -> Result<Answer, Refusal> {
-    let it = runs.status(run).ok_or_else(no_such_run)?;
+    let it = computed(move || runs.status(run)).await?.ok_or_else(no_such_run)?;
     Ok(Answer(json!({
         "state": it.state,
         "phase": it.phase,
