@@ -20,7 +20,7 @@ use hashbrown::{HashMap, HashSet};
 use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use crate::span::{Span, covered, subtract, total, union};
-use crate::step::{Step, is_pipeline_thread};
+use crate::step::{HostSteps, Step, is_pipeline_thread};
 use crate::step_time::{calls_that_compile, runs_inside};
 use crate::{Analysis, Tables};
 
@@ -114,18 +114,17 @@ impl Kind {
 impl Analysis for Compile {
     fn run(tables: &Tables) -> Vec<Compile> {
         let trace = tables.trace();
+        let all = tables.model::<HostSteps>();
         let mut rows = Vec::new();
         for host in trace.tracks_of(TrackKind::Host) {
-            let all = tables.get::<Step>();
-            let name = trace.track_name(host);
-            let steps: Vec<&Step> = all.iter().filter(|it| it.host == name).collect();
+            let steps = all.of(trace.track_name(host));
             let driver = steps.first().map(|it| TrackId(it.track as u32));
             let works = works_of(trace, host, driver);
             if works.is_empty() {
                 continue;
             }
             let counted: Vec<Span> =
-                steps.iter().filter(|it| it.counts()).map(|it| it.span()).collect();
+                steps.iter().filter(|it| it.counts()).map(Step::span).collect();
             rows.extend(by_function(trace, host, &works, &counted));
         }
         rows.sort_by(|a, b| b.step_ps.cmp(&a.step_ps).then(b.total_ps.cmp(&a.total_ps)));
@@ -157,10 +156,8 @@ struct Root {
 fn works_of(trace: &Trace, host: TrackId, driver: Option<TrackId>) -> Vec<Work> {
     let mut reader = Reader::new(trace);
     let mut roots = Vec::new();
-    for track in trace.tracks_of(TrackKind::Thread) {
-        if trace.ancestor(track, TrackKind::Host) == Some(host)
-            && !is_pipeline_thread(trace.track_name(track))
-        {
+    for track in trace.tracks_below(host, TrackKind::Thread) {
+        if !is_pipeline_thread(trace.track_name(track)) {
             reader.find_roots(track, &mut roots);
         }
     }
@@ -568,10 +565,7 @@ fn calls_by_function(trace: &Trace, host: TrackId, works: &[Work]) -> HashMap<St
     if names.is_empty() {
         return calls;
     }
-    for track in trace.tracks_of(TrackKind::Thread) {
-        if trace.ancestor(track, TrackKind::Host) != Some(host) {
-            continue;
-        }
+    for track in trace.tracks_below(host, TrackKind::Thread) {
         for row in trace.tracks[track.row()].rows() {
             let kind = trace.events.kind[row];
             if !matches!(kind, OpKind::Runtime | OpKind::Compile) {

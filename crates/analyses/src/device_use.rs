@@ -97,7 +97,7 @@ pub struct Work {
 impl Work {
     pub fn of(trace: &Trace, device: TrackId) -> Work {
         let streams: Vec<TrackId> = trace
-            .tracks_of(TrackKind::Stream)
+            .tracks_below(device, TrackKind::Stream)
             .filter(|it| trace.tracks[it.row()].parent == Some(device))
             .filter(|it| !trace.tracks[it.row()].events.is_empty())
             .collect();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use trace::{Counter, Trace, TrackId, TrackKind};
 
-use crate::step::Step;
+use crate::step::{HostSteps, Step};
 use crate::{Analysis, Tables};
 
 table! {
@@ -42,7 +42,7 @@ table! {
 impl Analysis for Hardware {
     fn run(tables: &Tables) -> Vec<Hardware> {
         let trace = tables.trace();
-        let steps = tables.get::<Step>();
+        let steps = tables.model::<HostSteps>();
         let mut rows = Vec::new();
         for host in trace.tracks_of(TrackKind::Host) {
             let columns = columns(trace, host);
@@ -50,8 +50,7 @@ impl Analysis for Hardware {
                 continue;
             }
             let name: Arc<str> = trace.track_name(host).into();
-            let own: Vec<&Step> =
-                steps.iter().filter(|it| it.counts() && *it.host == *name).collect();
+            let own: Vec<&Step> = steps.counted(&name).collect();
             let all = match (own.first(), own.last()) {
                 (Some(first), Some(last)) => (first.start_ps, last.span().1),
                 _ => (i64::MIN, i64::MAX),
@@ -90,7 +89,7 @@ fn row(
 /// Everything sampled of a host, by name, in the order of time.
 fn columns(trace: &Trace, host: TrackId) -> Vec<(Arc<str>, &[Counter])> {
     trace
-        .tracks_of(TrackKind::Counter)
+        .tracks_below(host, TrackKind::Counter)
         .filter(|it| trace.tracks[it.row()].parent == Some(host))
         .map(|it| (trace.track_name(it).into(), samples_of(trace, it)))
         .collect()

@@ -25,7 +25,7 @@ use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use self::layout::{Lane, lay_out};
 use crate::span::Span;
-use crate::step::Step;
+use crate::step::{HostSteps, Step};
 use crate::step_time::{HostTimes, busy_devices, streams_of};
 use crate::{Model, Tables};
 
@@ -291,14 +291,12 @@ impl Replay {
     fn of(tables: &Tables) -> Option<Replay> {
         let trace = tables.trace();
         let times = tables.model::<HostTimes>();
-        let rows = tables.get::<Step>();
+        let rows = tables.model::<HostSteps>();
         let mut lanes = Vec::new();
         for host in trace.tracks_of(TrackKind::Host) {
             let devices = busy_devices(trace, host);
             let Some(time) = times.of(host).filter(|it| it.driver.is_some()) else { continue };
-            let name = trace.track_name(host);
-            let steps: Vec<&Step> =
-                rows.iter().filter(|it| it.host == name && it.counts()).collect();
+            let steps: Vec<&Step> = rows.counted(trace.track_name(host)).collect();
             if devices.is_empty() || steps.is_empty() {
                 continue;
             }

@@ -124,9 +124,9 @@ pub fn devices(trace: &Trace) -> Vec<Device> {
     used.sort_unstable();
     used.dedup();
     let computes = |device: TrackId| {
-        trace.tracks.iter().any(|it| {
+        trace.tracks_below(device, TrackKind::Stream).any(|it| {
+            let it = &trace.tracks[it.row()];
             it.parent == Some(device)
-                && it.kind == TrackKind::Stream
                 && (it.kinds.contains(OpKind::Kernel) || it.kinds.contains(OpKind::Collective))
         })
     };

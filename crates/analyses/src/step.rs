@@ -13,11 +13,13 @@
 //! checkpoint is no warm-up.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use trace::{EventId, NumberKey, OpKind, StrId, Trace, TrackId, TrackKind};
 
-use crate::{Analysis, Tables};
+use crate::{Analysis, Model, Tables};
 
 mod ahead;
 mod batch;
@@ -109,29 +111,84 @@ struct Found {
 impl Analysis for Step {
     fn run(tables: &Tables) -> Vec<Step> {
         let trace = tables.trace();
+        let names = TellingNames::of(trace);
         let mut rows = Vec::new();
         for host in trace.tracks_of(TrackKind::Host) {
+            let closing = Closing::of(trace, host, &names.stops);
             let found = by_markers(trace, host)
-                .map(|it| batch::without_callback(trace, host, batch::add_unmarked(trace, it)))
-                .or_else(|| batch::by_keras(trace, host))
+                .map(|it| {
+                    batch::without_callback(trace, host, batch::add_unmarked(trace, &names, it))
+                })
+                .or_else(|| batch::by_keras(trace, host, closing, &names))
                 .or_else(|| {
                     by_device_steps(trace, host).map(|it| batch::without_callback(trace, host, it))
                 })
-                .or_else(|| by_calls(trace, host))
+                .or_else(|| by_calls(trace, host, closing))
                 .or_else(|| by_watching(trace, host));
             let found = match found {
                 Some(found) => Some(ahead::of_the_work(trace, host, found)),
                 None => ahead::by_programs(trace, host)
                     .or_else(|| by_period(trace, host))
-                    .or_else(|| batch::by_single_call(trace, host)),
+                    .or_else(|| batch::by_single_call(trace, host, closing, &names)),
             };
-            let closing = Closing::of(trace, host);
             let found = found.and_then(|it| without_closing(it, closing));
             if let Some(found) = found {
-                rows.extend(measure(trace, host, found));
+                rows.extend(measure(trace, host, found, closing));
             }
         }
         rows
+    }
+}
+
+/// Names that say what an event is, looked for once and not for every host.
+struct TellingNames {
+    /// They end a profile.
+    stops: HashSet<StrId>,
+    /// Programs run by a client that is not Python.
+    executions: HashSet<StrId>,
+    /// Whether calls of `tf.function` say if they traced.
+    tells_tracing: bool,
+}
+
+impl TellingNames {
+    fn of(trace: &Trace) -> TellingNames {
+        let names = |test: fn(&str) -> bool| {
+            trace.strings.iter().filter(|it| test(it.1)).map(|it| it.0).collect()
+        };
+        TellingNames {
+            stops: names(closing::stops_profiler),
+            executions: names(batch::is_execution),
+            tells_tracing: trace.details.iter().any(|it| it.traced.is_some()),
+        }
+    }
+}
+
+/// The steps of each host, which lie together in the table.
+#[derive(Debug, Default)]
+pub struct HostSteps {
+    steps: Arc<Vec<Step>>,
+    of: HashMap<String, Range<usize>>,
+}
+
+impl Model for HostSteps {
+    fn build(tables: &Tables) -> HostSteps {
+        let steps = tables.get::<Step>();
+        let mut of: HashMap<String, Range<usize>> = HashMap::new();
+        for (at, step) in steps.iter().enumerate() {
+            of.entry_ref(step.host.as_str()).or_insert(at..at).end = at + 1;
+        }
+        HostSteps { steps, of }
+    }
+}
+
+impl HostSteps {
+    pub fn of(&self, host: &str) -> &[Step] {
+        self.of.get(host).map_or(&[], |it| &self.steps[it.clone()])
+    }
+
+    /// Those that statistics rest on.
+    pub fn counted(&self, host: &str) -> impl DoubleEndedIterator<Item = &Step> {
+        self.of(host).iter().filter(|it| it.counts())
     }
 }
 
@@ -147,16 +204,13 @@ fn without_closing(mut found: Found, closing: Option<Closing>) -> Option<Found> 
     Some(found)
 }
 
-fn on_host(trace: &Trace, host: TrackId, kind: TrackKind) -> impl Iterator<Item = TrackId> {
-    trace.tracks_of(kind).filter(move |&it| trace.ancestor(it, TrackKind::Host) == Some(host))
-}
-
 /// Events that say which step they are, or that they are one.
 fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
     let mut groups: HashMap<(TrackId, StrId), Vec<Mark>> = HashMap::new();
     let mut numbered = 0;
-    for number in &trace.numbers {
-        let track = trace.track_of(number.event);
+    let threads = trace.tracks_below(host, TrackKind::Thread);
+    let numbers = threads.flat_map(|it| trace.numbers_on(it).iter().map(move |n| (it, n)));
+    for (track, number) in numbers {
         let row = number.event.row();
         let marks = match (number.key, trace.events.kind[row]) {
             (NumberKey::Step, _) => true,
@@ -164,10 +218,7 @@ fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
             (NumberKey::Root, OpKind::User | OpKind::Step) => true,
             (NumberKey::Root, _) => false,
         };
-        if !marks
-            || trace.tracks[track.row()].kind != TrackKind::Thread
-            || trace.ancestor(track, TrackKind::Host) != Some(host)
-        {
+        if !marks {
             continue;
         }
         let group = groups.entry((track, trace.events.name[row])).or_default();
@@ -179,7 +230,7 @@ fn by_markers(trace: &Trace, host: TrackId) -> Option<Found> {
         }
     }
     if numbered == 0 {
-        for track in on_host(trace, host, TrackKind::Thread) {
+        for track in trace.tracks_below(host, TrackKind::Thread) {
             for row in trace.rows_of(track, OpKind::Step) {
                 let key = (track, trace.events.name[row]);
                 groups.entry(key).or_default().push((EventId(row as u32), None));
@@ -218,7 +269,8 @@ fn starts_of(trace: &Trace, events: &[Mark]) -> Vec<(i64, i64, Option<i64>)> {
 /// Devices that mark their steps themselves. A step begins with the first device that begins it
 /// and lasts until the last one ends it.
 fn by_device_steps(trace: &Trace, host: TrackId) -> Option<Found> {
-    let tracks: Vec<TrackId> = on_host(trace, host, TrackKind::Steps)
+    let tracks: Vec<TrackId> = trace
+        .tracks_below(host, TrackKind::Steps)
         .filter(|it| !trace.tracks[it.row()].events.is_empty())
         .collect();
     let most = tracks
@@ -302,13 +354,13 @@ const OF_ONE: f64 = 0.5;
 const SHIFTED: f64 = 0.9;
 
 /// Repeated top-level calls: the cycle in which they come is the step.
-fn by_calls(trace: &Trace, host: TrackId) -> Option<Found> {
-    let (track, (calls, _)) = on_host(trace, host, TrackKind::Thread)
+fn by_calls(trace: &Trace, host: TrackId, closing: Option<Closing>) -> Option<Found> {
+    let (track, (calls, _)) = trace
+        .tracks_below(host, TrackKind::Thread)
         .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
         .map(|it| (it, top_calls(trace, it)))
         .filter(|it| it.1.0.len() >= FEWEST)
         .max_by_key(|it| (it.1.1, std::cmp::Reverse(it.0)))?;
-    let closing = Closing::of(trace, host);
     let is_closing = |it: &(EventId, StrId)| {
         closing.is_some_and(|closing| closing.contains(trace.events.start[it.0.row()].0))
     };
@@ -364,7 +416,8 @@ fn by_watching(trace: &Trace, host: TrackId) -> Option<Found> {
     }
     // It closes as another begins, of which nothing is recorded.
     let ends_at = starts.pop();
-    let track = on_host(trace, host, TrackKind::Thread)
+    let track = trace
+        .tracks_below(host, TrackKind::Thread)
         .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
         .max_by_key(|it| {
             (trace.track_name(*it).contains("python"), trace.tracks[it.row()].events.len())
@@ -487,7 +540,7 @@ fn phase_of(trace: &Trace, calls: &[(EventId, StrId)], cycle: usize) -> usize {
 /// loop that runs inside a graph), then on the busiest stream.
 fn by_period(trace: &Trace, host: TrackId) -> Option<Found> {
     let on = |kind| -> Vec<TrackId> {
-        let tracks = on_host(trace, host, kind);
+        let tracks = trace.tracks_below(host, kind);
         tracks.filter(|&it| !is_pipeline_thread(trace.track_name(it))).collect()
     };
     let busiest = |tracks: &[TrackId]| {
@@ -631,7 +684,7 @@ fn at_least(part: i64, tenths: i64, whole: i64) -> bool {
 }
 
 /// From starts to rows: lengths, whether the last is whole, and the warm-up.
-fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
+fn measure(trace: &Trace, host: TrackId, found: Found, closing: Option<Closing>) -> Vec<Step> {
     let starts = &found.starts;
     let n = starts.len();
     let mut durs: Vec<i64> = starts.windows(2).map(|it| it[1].0.saturating_sub(it[0].0)).collect();
@@ -644,7 +697,7 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
     let (dur, complete) = match found.ends_at {
         Some(end) => (end.saturating_sub(start), true),
         None => {
-            let recorded = Recorded::of(trace, host, found.track);
+            let recorded = Recorded::of(trace, host, found.track, closing);
             last_step(&recorded, start, end, typical, tail)
         }
     };
@@ -657,8 +710,8 @@ fn measure(trace: &Trace, host: TrackId, found: Found) -> Vec<Step> {
         _ => warmup_of(judged),
     };
     let mut confidence = if n == 1 { found.confidence.min(OF_ONE) } else { found.confidence };
-    let shifted = trace.clock_shifts.iter();
-    if shifted.clone().any(|it| trace.ancestor(it.device, TrackKind::Host) == Some(host)) {
+    let is_shifted = |it: TrackId| trace.clock_shifts.binary_search_by_key(&it, |it| it.device);
+    if trace.tracks_below(host, TrackKind::Device).any(|it| is_shifted(it).is_ok()) {
         // Where the device's work lies is then an estimate.
         confidence *= SHIFTED;
     }
@@ -697,12 +750,13 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn of(trace: &Trace, host: TrackId, track: TrackId) -> Recorded {
+    fn of(trace: &Trace, host: TrackId, track: TrackId, closing: Option<Closing>) -> Recorded {
         Recorded {
             window: trace.window.map(|it| it.0),
-            closing: Closing::of(trace, host).map(|it| it.start),
+            closing: closing.map(|it| it.start),
             over: trace.tracks[track.row()].over.map(|it| it.0),
-            busy_until: on_host(trace, host, TrackKind::Stream)
+            busy_until: trace
+                .tracks_below(host, TrackKind::Stream)
                 .filter_map(|it| trace.tracks[it.row()].over)
                 .map(|it| it.0)
                 .max(),
@@ -761,7 +815,7 @@ fn without_saving(
     durs: &[i64],
 ) -> Vec<i64> {
     let mut saves = vec![false; durs.len()];
-    for track in on_host(trace, host, TrackKind::Thread) {
+    for track in trace.tracks_below(host, TrackKind::Thread) {
         for row in trace.rows_of(track, OpKind::Save) {
             let step = starts.partition_point(|it| it.0 <= trace.events.start[row].0);
             if let Some(saves) = step.checked_sub(1).and_then(|it| saves.get_mut(it)) {
@@ -843,7 +897,7 @@ fn compile_times(
     durs: &[i64],
 ) -> Vec<i64> {
     let mut most = vec![0; durs.len()];
-    for track in on_host(trace, host, TrackKind::Thread) {
+    for track in trace.tracks_below(host, TrackKind::Thread) {
         let mut here = vec![0_i64; durs.len()];
         let mut over = i64::MIN;
         for row in trace.rows_of(track, OpKind::Compile) {

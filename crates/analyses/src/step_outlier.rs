@@ -17,7 +17,7 @@ use trace::{EventId, OpKind, OpName, StrId, Trace, TrackId, TrackKind};
 
 use crate::compile::{Compile, function_name};
 use crate::replay::rows_in;
-use crate::step::{Step, is_pipeline_thread, median, top_calls_among};
+use crate::step::{HostSteps, Step, is_pipeline_thread, median, top_calls_among};
 use crate::step_spread::StepSpread;
 use crate::step_time::{CATEGORIES, StepTime};
 use crate::{Analysis, Tables};
@@ -94,25 +94,40 @@ impl StepOutlier {
 impl Analysis for StepOutlier {
     fn run(tables: &Tables) -> Vec<StepOutlier> {
         let trace = tables.trace();
+        let spreads = tables.get::<StepSpread>();
+        let mut slow = spreads.iter().filter(|it| it.slow > 0).peekable();
+        if slow.peek().is_none() {
+            return Vec::new();
+        }
+        let hosts: HashMap<&str, TrackId> =
+            trace.tracks_of(TrackKind::Host).map(|it| (trace.track_name(it), it)).collect();
+        let times = tables.get::<StepTime>();
+        let mut times_of: HashMap<&str, Vec<&StepTime>> = HashMap::new();
+        for row in times.iter() {
+            times_of.entry(row.host.as_str()).or_default().push(row);
+        }
         let mut rows = Vec::new();
-        for spread in tables.get::<StepSpread>().iter().filter(|it| it.slow > 0) {
-            let host =
-                trace.tracks_of(TrackKind::Host).find(|&it| trace.track_name(it) == spread.host);
-            let Some(host) = host else { continue };
-            rows.extend(of_host(tables, host, spread));
+        for spread in slow {
+            let Some(&host) = hosts.get(spread.host.as_str()) else { continue };
+            let times = times_of.get(spread.host.as_str()).map_or(&[][..], Vec::as_slice);
+            rows.extend(of_host(tables, host, spread, times));
         }
         rows
     }
 }
 
-fn of_host(tables: &Tables, host: TrackId, spread: &StepSpread) -> Vec<StepOutlier> {
+fn of_host(
+    tables: &Tables,
+    host: TrackId,
+    spread: &StepSpread,
+    times: &[&StepTime],
+) -> Vec<StepOutlier> {
     let trace = tables.trace();
-    let steps = tables.get::<Step>();
-    let steps: Vec<&Step> =
-        steps.iter().filter(|it| it.host == spread.host && it.counts()).collect();
+    let steps = tables.model::<HostSteps>();
+    let steps: Vec<&Step> = steps.counted(&spread.host).collect();
     let (slow, ordinary): (Vec<&Step>, Vec<&Step>) =
         steps.iter().partition(|it| it.dur_ps > spread.limit_ps);
-    let categories = Categories::of(tables, &spread.host, &ordinary);
+    let categories = Categories::of(times, &ordinary);
 
     let mut closest = ordinary;
     closest.sort_by_key(|it| ((it.dur_ps - spread.typical_ps).abs(), it.step));
@@ -234,9 +249,9 @@ struct Categories {
 }
 
 impl Categories {
-    fn of(tables: &Tables, host: &str, ordinary: &[&Step]) -> Categories {
+    fn of(times: &[&StepTime], ordinary: &[&Step]) -> Categories {
         let mut of: HashMap<i64, ([i64; CATEGORIES.len()], i64)> = HashMap::new();
-        for row in tables.get::<StepTime>().iter().filter(|it| it.host == host) {
+        for row in times {
             let (sums, n) = of.entry(row.step).or_default();
             *n += 1;
             for (sum, category) in sums.iter_mut().zip(CATEGORIES) {
@@ -297,7 +312,7 @@ impl Names {
     ) {
         // What the driving thread did decides where nothing computes.
         let driver_only = matches!(category, "python" | "runtime");
-        for track in trace.track_ids() {
+        for &track in trace.all_below(host) {
             let fits = match trace.tracks[track.row()].kind {
                 TrackKind::Thread => {
                     (!driver_only || track == driver)
@@ -306,7 +321,7 @@ impl Names {
                 TrackKind::Stream => !driver_only,
                 _ => false,
             };
-            if fits && trace.ancestor(track, TrackKind::Host) == Some(host) {
+            if fits {
                 self.add_track(trace, track, span, category);
             }
         }

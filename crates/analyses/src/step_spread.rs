@@ -8,7 +8,7 @@
 //! Robust: the median and the median distance from it say what is typical, so a few long steps do
 //! not hide themselves. Where steps fall into two groups, the faster one is typical.
 
-use crate::step::{Step, median};
+use crate::step::{HostSteps, Step, median};
 use crate::{Analysis, Tables};
 
 table! {
@@ -68,12 +68,11 @@ const SLOW: f64 = 1.5;
 impl Analysis for StepSpread {
     fn run(tables: &Tables) -> Vec<StepSpread> {
         let steps = tables.get::<Step>();
+        let of_hosts = tables.model::<HostSteps>();
         let mut hosts: Vec<&str> = steps.iter().map(|it| it.host.as_str()).collect();
         hosts.dedup();
-        let durs = |host: &str| -> Vec<i64> {
-            let own = steps.iter().filter(|it| it.host == host && it.counts());
-            own.map(|it| it.dur_ps).collect()
-        };
+        let durs =
+            |host: &str| -> Vec<i64> { of_hosts.counted(host).map(|it| it.dur_ps).collect() };
         hosts.into_iter().filter_map(|it| spread(it, durs(it))).collect()
     }
 }

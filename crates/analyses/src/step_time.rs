@@ -14,10 +14,10 @@ use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
-use trace::{EdgeKind, EventId, OpKind, Trace, TrackId, TrackKind};
+use trace::{EdgeKind, EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use crate::span::{Span, add, covered, intersect, subtract, union, within};
-use crate::step::{Step, is_pipeline_thread, median, top_calls_among};
+use crate::step::{HostSteps, Step, is_pipeline_thread, median, top_calls_among};
 use crate::{Analysis, Model, Tables};
 
 table! {
@@ -107,12 +107,12 @@ pub fn category(kind: OpKind) -> Option<&'static str> {
 impl Analysis for StepTime {
     fn run(tables: &Tables) -> Vec<StepTime> {
         let trace = tables.trace();
-        let steps = tables.get::<Step>();
+        let steps = tables.model::<HostSteps>();
         let times = tables.model::<HostTimes>();
+        let host_work = tables.model::<HostWork>();
         let mut rows = Vec::new();
         for host in trace.tracks_of(TrackKind::Host) {
-            let name = trace.track_name(host);
-            let steps: Vec<&Step> = steps.iter().filter(|it| it.host == name).collect();
+            let steps = steps.of(trace.track_name(host));
             let Some(doing) = times.of(host) else { continue };
             let mut devices = busy_devices(trace, host);
             // A device does something in nearly every step. Only a broken file has many more
@@ -120,15 +120,15 @@ impl Analysis for StepTime {
             devices.truncate((trace.events.len() / steps.len()).max(FEWEST_DEVICES));
             let first = rows.len();
             let of_devices: Vec<(&str, Vec<Parts>)> = if devices.is_empty() {
-                let busy = on_host(trace, host).map(|it| subtract(&it, &doing.saving));
-                let parts = |it: &&Step| {
+                let busy = host_work.on(trace, host).map(|it| subtract(&it, &doing.saving));
+                let parts = |it: &Step| {
                     parts(it.span(), busy.each_ref().map(|set| within(set, it.span())), doing)
                 };
                 vec![("cpu", steps.par_iter().map(parts).collect())]
             } else {
                 let parts = |it: TrackId| {
                     let mut walk = DeviceWalk::new(trace, it);
-                    let parts = |step: &&Step| {
+                    let parts = |step: &Step| {
                         let busy = walk.within(step.span());
                         parts(step.span(), busy.each_ref().map(Vec::as_slice), doing)
                     };
@@ -165,16 +165,15 @@ fn with_work(devices: Vec<(&str, Vec<Parts>)>) -> Vec<(&str, Vec<Parts>)> {
 /// The devices of a host that did anything.
 pub fn busy_devices(trace: &Trace, host: TrackId) -> Vec<TrackId> {
     let mut devices: Vec<TrackId> = trace
-        .tracks_of(TrackKind::Stream)
+        .tracks_below(host, TrackKind::Stream)
         .filter(|it| !trace.tracks[it.row()].events.is_empty())
         .filter_map(|it| trace.ancestor(it, TrackKind::Device))
-        .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
         .collect();
     devices.sort_unstable();
     devices.dedup();
     // A device that only got a few copies is not one the run computes on.
     let mut compute: Vec<Option<TrackId>> = Vec::new();
-    for stream in trace.tracks_of(TrackKind::Stream) {
+    for stream in trace.tracks_below(host, TrackKind::Stream) {
         let mut kernels = [OpKind::Kernel, OpKind::Collective].into_iter();
         if kernels.any(|it| trace.rows_of(stream, it).next().is_some()) {
             compute.push(trace.tracks[stream.row()].parent);
@@ -190,9 +189,8 @@ pub fn busy_devices(trace: &Trace, host: TrackId) -> Vec<TrackId> {
 
 /// A device's streams.
 pub fn streams_of(trace: &Trace, device: TrackId) -> impl Iterator<Item = TrackId> {
-    trace
-        .tracks_of(TrackKind::Stream)
-        .filter(move |&it| trace.tracks[it.row()].parent == Some(device))
+    let below = trace.tracks_below(device, TrackKind::Stream);
+    below.filter(move |&it| trace.tracks[it.row()].parent == Some(device))
 }
 
 /// What a device, or the host in its place, can be busy with; in the order in which it counts.
@@ -271,27 +269,43 @@ impl DeviceWalk<'_> {
 }
 
 /// When ops ran on a host without accelerator, except those that make input.
-pub fn host_compute(trace: &Trace, host: TrackId) -> Vec<Span> {
-    let [compute, ..] = on_host(trace, host);
+pub fn host_compute(tables: &Tables, host: TrackId) -> Vec<Span> {
+    let [compute, ..] = tables.model::<HostWork>().on(tables.trace(), host);
     compute
 }
 
-/// Ops that run on a host without accelerator, except those that make input.
-fn on_host(trace: &Trace, host: TrackId) -> Busy {
-    let input_work = input_functions(trace);
-    let tracks: Vec<TrackId> = trace
-        .tracks_of(TrackKind::Thread)
-        .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
-        .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
-        .collect();
-    let parts: Vec<Busy> = tracks.par_iter().map(|&it| ops_on(trace, it, &input_work)).collect();
-    let mut all = Busy::default();
-    for part in parts {
-        for (all, mut part) in all.iter_mut().zip(part) {
-            all.append(&mut part);
-        }
+/// What tells the ops of threads from other events, found once for all hosts.
+#[derive(Debug)]
+struct HostWork {
+    /// Executor events that run functions of the input pipeline.
+    input_functions: HashSet<u32>,
+    /// Names of what runs a single op called from Python.
+    kernel_runs: HashSet<StrId>,
+}
+
+impl Model for HostWork {
+    fn build(tables: &Tables) -> HostWork {
+        let trace = tables.trace();
+        HostWork { input_functions: input_functions(trace), kernel_runs: kernel_run_names(trace) }
     }
-    all.map(union)
+}
+
+impl HostWork {
+    /// Ops that run on a host without accelerator, except those that make input.
+    fn on(&self, trace: &Trace, host: TrackId) -> Busy {
+        let tracks: Vec<TrackId> = trace
+            .tracks_below(host, TrackKind::Thread)
+            .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
+            .collect();
+        let parts: Vec<Busy> = tracks.par_iter().map(|&it| ops_on(trace, it, self)).collect();
+        let mut all = Busy::default();
+        for part in parts {
+            for (all, mut part) in all.iter_mut().zip(part) {
+                all.append(&mut part);
+            }
+        }
+        all.map(union)
+    }
 }
 
 /// Executor events that run functions of the input pipeline on shared threads.
@@ -339,11 +353,11 @@ impl<'a, F: Fn(EventId) -> bool> Within<'a, F> {
     }
 }
 
-fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Busy {
+fn ops_on(trace: &Trace, track: TrackId, work: &HostWork) -> Busy {
     let mut out = Busy::default();
     // Until when everything belongs to something else, and to a call of a single op.
     let (mut other_until, mut op_until) = (i64::MIN, i64::MIN);
-    let run = kernel_run_names(trace);
+    let HostWork { input_functions, kernel_runs } = work;
     let compiling = calls_that_compile(trace, track);
     for row in trace.tracks[track.row()].rows() {
         let start = trace.events.start[row].0;
@@ -363,7 +377,7 @@ fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Busy {
                 continue;
             }
             OpKind::Runtime => {
-                if !input_work.is_empty() && input_work.contains(&(row as u32)) {
+                if !input_functions.is_empty() && input_functions.contains(&(row as u32)) {
                     other_until = end;
                     continue;
                 }
@@ -373,7 +387,7 @@ fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Busy {
                     continue;
                 }
                 // A single op called from Python has no event of its own: its kernel's run is it.
-                if start < op_until && run.contains(&trace.events.name[row]) {
+                if start < op_until && kernel_runs.contains(&trace.events.name[row]) {
                     Work::Compute
                 } else {
                     continue;
@@ -386,7 +400,7 @@ fn ops_on(trace: &Trace, track: TrackId, input_work: &HashSet<u32>) -> Busy {
     out
 }
 
-fn kernel_run_names(trace: &Trace) -> HashSet<trace::StrId> {
+fn kernel_run_names(trace: &Trace) -> HashSet<StrId> {
     let names = ["KernelAndDeviceFunc::Run", "KernelAndDeviceOp::Run", "KernelAndDevice::Run"];
     trace.strings.iter().filter(|it| names.contains(&it.1)).map(|it| it.0).collect()
 }
@@ -402,21 +416,22 @@ enum Doing {
     Unknown,
 }
 
-/// What the driving thread of each host with steps did, for all tables that ask.
+/// What the driving thread of each host with steps did, for all tables that ask; in the order of
+/// hosts.
 #[derive(Debug, Default)]
 pub struct HostTimes(Vec<(TrackId, HostTime)>);
 
 impl Model for HostTimes {
     fn build(tables: &Tables) -> HostTimes {
         let trace = tables.trace();
-        let steps = tables.get::<Step>();
+        let steps = tables.model::<HostSteps>();
+        let work = tables.model::<HostWork>();
         let mut times = Vec::new();
         for host in trace.tracks_of(TrackKind::Host) {
-            let name = trace.track_name(host);
-            let own: Vec<&Step> = steps.iter().filter(|it| it.host == name).collect();
+            let own = steps.of(trace.track_name(host));
             if let Some(step) = own.first() {
-                let mut time = HostTime::of(trace, host, TrackId(step.track as u32));
-                time.take_saving(trace, &own);
+                let mut time = HostTime::of(trace, host, TrackId(step.track as u32), &work);
+                time.take_saving(trace, own);
                 times.push((host, time));
             }
         }
@@ -427,7 +442,8 @@ impl Model for HostTimes {
 impl HostTimes {
     /// `None` for a host without steps.
     pub fn of(&self, host: TrackId) -> Option<&HostTime> {
-        self.0.iter().find(|it| it.0 == host).map(|it| &it.1)
+        let at = self.0.binary_search_by_key(&host, |it| it.0).ok()?;
+        Some(&self.0[at].1)
     }
 }
 
@@ -447,13 +463,12 @@ pub struct HostTime {
 }
 
 impl HostTime {
-    fn of(trace: &Trace, host: TrackId, steps_on: TrackId) -> HostTime {
+    fn of(trace: &Trace, host: TrackId, steps_on: TrackId, work: &HostWork) -> HostTime {
         let driver = match trace.tracks[steps_on.row()].kind {
             TrackKind::Thread => Some(steps_on),
             // Steps were found on a device: the busiest thread that runs Python drives it.
             _ => trace
-                .tracks_of(TrackKind::Thread)
-                .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
+                .tracks_below(host, TrackKind::Thread)
                 .filter(|&it| is_python(trace, it))
                 .max_by_key(|it| trace.tracks[it.row()].events.len()),
         };
@@ -462,7 +477,7 @@ impl HostTime {
         };
         let mut time = HostTime { driver: Some(driver), ..driven(trace, driver) };
         // While the driving thread waits inside a call, others show what it waits for.
-        let others = Others::of(trace, host, driver);
+        let others = Others::of(trace, host, driver, &work.input_functions);
         // Python holds the step only while nothing of the framework runs. Where calls of this
         // thread make the steps, a gap between them says so; else the other threads must.
         // The threads on which the runtime of compiled programs works for it always say so, but
@@ -495,7 +510,7 @@ impl HostTime {
     }
 
     /// Gives what happens between two saves of a step to the saves.
-    fn take_saving(&mut self, trace: &Trace, steps: &[&Step]) {
+    fn take_saving(&mut self, trace: &Trace, steps: &[Step]) {
         let Some(driver) = self.driver else { return };
         // Waiting for input or for a compiler in between has a name already.
         let blocks = saving_blocks(trace, driver, steps);
@@ -511,7 +526,7 @@ impl HostTime {
 /// Saves of a thread with nothing but single ops and Python between them, as one block each, with
 /// the reading of values before the first. A call of a whole function, the next batch or the next
 /// step ends a block.
-fn saving_blocks(trace: &Trace, track: TrackId, steps: &[&Step]) -> Vec<Span> {
+fn saving_blocks(trace: &Trace, track: TrackId, steps: &[Step]) -> Vec<Span> {
     let span = |row: usize| (trace.events.start[row].0, trace.events.end(EventId(row as u32)).0);
     let saves = union(trace.rows_of(track, OpKind::Save).map(span).collect());
     if saves.is_empty() {
@@ -736,14 +751,11 @@ struct Others {
 }
 
 impl Others {
-    fn of(trace: &Trace, host: TrackId, driver: TrackId) -> Others {
-        let tracks: Vec<TrackId> = trace
-            .tracks_of(TrackKind::Thread)
-            .filter(|&it| it != driver && trace.ancestor(it, TrackKind::Host) == Some(host))
-            .collect();
-        let input_work = input_functions(trace);
+    fn of(trace: &Trace, host: TrackId, driver: TrackId, input_work: &HashSet<u32>) -> Others {
+        let threads = trace.tracks_below(host, TrackKind::Thread);
+        let tracks: Vec<TrackId> = threads.filter(|&it| it != driver).collect();
         let parts: Vec<Others> =
-            tracks.par_iter().map(|&it| Others::on(trace, it, &input_work)).collect();
+            tracks.par_iter().map(|&it| Others::on(trace, it, input_work)).collect();
         let mut all = Others::default();
         for mut part in parts {
             all.input.append(&mut part.input);

@@ -1,7 +1,6 @@
 //! `strobe attach`: captures running jobs on demand, then reports as `strobe report` does.
 
 use std::cell::OnceCell;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -17,7 +16,7 @@ use capture::pid::{self, PidError, Sampled};
 use capture::remote::{self, Captured, RemoteError, SERVERS, Said, Server};
 use serde_json::{Value, json};
 
-use crate::output::{Format, Output};
+use crate::output::{Format, Output, note};
 use crate::report;
 
 /// Capture running jobs on demand and say why they are slow
@@ -98,7 +97,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         say(outcome);
     }
     if outcomes.iter().any(|it| matches!(it.got, Ok(Got::Samples(_)))) {
-        note(&format!(
+        note(format!(
             "note: from outside only Python's own lines can be seen, not steps, ops or input; for \
              those start the job with strobe run, or add one line to it and attach to that port: \
              {SERVERS}"
@@ -112,7 +111,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         write_manifest(&folder, args, manifest, &outcomes)?;
     }
     anyhow::ensure!(got > 0, "nothing was captured");
-    note(&format!("captured {got} of {} into {}", outcomes.len(), folder.display()));
+    note(format!("captured {got} of {} into {}", outcomes.len(), folder.display()));
 
     let report = report::Args {
         path: folder.clone(),
@@ -123,10 +122,6 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         diff: false,
     };
     report::run(&report, out)
-}
-
-fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Captures from all targets at once.
@@ -211,11 +206,11 @@ fn capture_servers(
         Said::Waiting(error) => {
             let why = error.to_string();
             let why = why.lines().next().unwrap_or_default();
-            note(&format!("{server}: {why}; trying again"));
+            note(format!("{server}: {why}; trying again"));
         }
         Said::Recording { common_start } => {
             let together = if common_start { ", from one common start" } else { "" };
-            note(&format!("{server}: recording {} s{together}", args.duration.as_secs_f64()));
+            note(format!("{server}: recording {} s{together}", args.duration.as_secs_f64()));
         }
     };
     remote::capture(servers, &options, folder, &say).context("the network could not be used")
@@ -225,20 +220,20 @@ fn capture_servers(
 fn say(outcome: &Outcome) {
     let target = &outcome.target;
     match &outcome.got {
-        Ok(Got::Profile(it)) => note(&format!("{target}: a profile of {}", size(it.bytes))),
+        Ok(Got::Profile(it)) => note(format!("{target}: a profile of {}", size(it.bytes))),
         Ok(Got::Samples(it)) => {
             let missed = match it.missed {
                 0 => String::new(),
                 n => format!(", {n} could not be read"),
             };
             let early = it.ended_early.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
-            note(&format!(
+            note(format!(
                 "process {target}: {} samples of Python {}{missed}{early}",
                 it.readings - it.missed,
                 it.python
             ));
         }
-        Err(why) => note(&format!("error: {target}: {why}")),
+        Err(why) => note(format!("error: {target}: {why}")),
     }
 }
 

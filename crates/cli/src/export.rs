@@ -51,7 +51,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let Kind::Html = args.to;
     let page = export::html(&session, &Options { steps: args.steps.clone() })?;
     if args.out.as_deref() == Some(Path::new("-")) {
-        out.write_all(page.as_bytes())?;
+        out.write_file(page.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let path =

@@ -4,7 +4,7 @@ mod output;
 mod progress;
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use session::Session;
 
-use crate::output::Output;
+use crate::output::{Output, note};
 
 /// Tells why a model trains slowly, what to change, and how much faster it will be.
 #[derive(Debug, Parser)]
@@ -70,7 +70,10 @@ const COULD_NOT: u8 = 2;
 const NOT_ENOUGH: u8 = 3;
 
 fn main() -> ExitCode {
-    let cli = parse(std::env::args_os().collect());
+    let cli = match parse(std::env::args_os().collect()) {
+        Ok(it) => it,
+        Err(error) => return refuse(&error),
+    };
     let mut out = Output::of_stdout();
     let done = execute(&cli.command, &mut out).and_then(|code| Ok(out.flush().map(|()| code)?));
     match done {
@@ -78,24 +81,34 @@ fn main() -> ExitCode {
         // A reader that has seen enough, as `head`, is no failure.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error}");
+            note(format!("error: {error}"));
             ExitCode::from(COULD_NOT)
         }
     }
 }
 
 /// A path alone means its report.
-fn parse(args: Vec<OsString>) -> Cli {
+fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     let error = match Cli::try_parse_from(&args) {
-        Ok(cli) => return cli,
+        Ok(cli) => return Ok(cli),
         Err(error) => error,
     };
     let is_path = args.get(1).is_some_and(|it| Path::new(it).exists());
     if error.kind() == ErrorKind::InvalidSubcommand && is_path {
         let report = [args[0].clone(), "report".into()].into_iter();
-        return Cli::parse_from(report.chain(args.into_iter().skip(1)));
+        return Cli::try_parse_from(report.chain(args.into_iter().skip(1)));
     }
-    error.exit()
+    Err(error)
+}
+
+/// Says what is wrong with the arguments, of which a path can hold anything.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let is_clean = std::env::args_os().all(|it| output::is_clean(&it.to_string_lossy()));
+    if is_clean || !error.use_stderr() {
+        error.exit();
+    }
+    note(error.render().to_string().trim_end());
+    ExitCode::from(COULD_NOT)
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
@@ -109,12 +122,11 @@ fn open(path: &Path) -> anyhow::Result<Session> {
     drop(progress);
     if let Some(other) = session.run.others.first() {
         let n = session.run.others.len() + 1;
-        let _ = writeln!(
-            io::stderr(),
+        note(format!(
             "note: {n} runs here, {} is the newest; name another as {}",
             session.run.name,
             other.display()
-        );
+        ));
     }
     Ok(session)
 }

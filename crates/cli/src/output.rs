@@ -1,12 +1,17 @@
 //! How things look on the terminal: width, colours, aligned tables; and as CSV, Markdown, JSON.
 
-use std::fmt::Write as _;
+mod clean;
+
+use std::fmt::{Display, Write as _};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use clap::ValueEnum;
 use serde_json::Value;
 use trace::Dur;
+
+pub use clean::is_clean;
+use clean::{clean, clean_json, escape};
 
 /// How to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -17,9 +22,13 @@ pub enum Format {
     Csv,
 }
 
-/// Where to print, and what it can show.
+/// Where to print, and what it can show. All that the program says goes through here, line by
+/// line, and nothing that a terminal would obey comes out but our own styles.
 pub struct Output {
     to: Box<dyn Write>,
+    /// The line that is not whole yet.
+    line: Vec<u8>,
+    pub is_terminal: bool,
     pub width: usize,
     pub colour: Colour,
 }
@@ -63,12 +72,12 @@ impl Output {
             (true, false) => Colour::Basic,
             (true, true) => Colour::True,
         };
-        Output { to: Box::new(to), width, colour }
+        Output { to: Box::new(to), line: Vec::new(), is_terminal, width, colour }
     }
 
     pub fn json(&mut self, value: &Value) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut self.to, value)?;
-        writeln!(self.to)
+        let text = serde_json::to_string_pretty(value)?;
+        writeln!(self, "{}", clean_json(&text))
     }
 
     /// The text in a category's colour.
@@ -76,10 +85,10 @@ impl Output {
         let (rgb, basic) = colour_of(category);
         match self.colour {
             Colour::None => text.to_owned(),
-            Colour::Basic => format!("\x1b[{basic}m{text}\x1b[0m"),
+            Colour::Basic => styled(&format!("{basic}m"), text),
             Colour::True => {
                 let [r, g, b] = rgb;
-                format!("\x1b[38;2;{r};{g};{b}m{text}\x1b[0m")
+                styled(&format!("38;2;{r};{g};{b}m"), text)
             }
         }
     }
@@ -87,24 +96,73 @@ impl Output {
     pub fn strong(&self, text: &str) -> String {
         match self.colour {
             Colour::None => text.to_owned(),
-            _ => format!("\x1b[1m{text}\x1b[0m"),
+            _ => styled("1m", text),
         }
     }
 
     pub fn faint(&self, text: &str) -> String {
         match self.colour {
             Colour::None => text.to_owned(),
-            _ => format!("\x1b[2m{text}\x1b[0m"),
+            _ => styled("2m", text),
         }
+    }
+}
+
+fn styled(code: &str, text: &str) -> String {
+    format!("{}{text}{}", escape(code), escape("0m"))
+}
+
+/// Says something on stderr.
+pub fn note(text: impl Display) {
+    let mut out = Output::of_stderr();
+    // Nobody is left to be told that it cannot be said.
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+impl Output {
+    /// A whole file, which another program reads: its bytes are kept, unless they would go to a
+    /// terminal.
+    pub fn write_file(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.is_terminal {
+            return self.write_all(bytes);
+        }
+        self.flush()?;
+        self.to.write_all(bytes)
+    }
+
+    /// Goes back to the start of a terminal's line and empties it.
+    pub fn erase_line(&mut self) -> io::Result<()> {
+        write!(self, "{}{}", escape("G"), escape("K"))
+    }
+
+    /// Passes on the first `n` bytes of what is kept.
+    fn pass_on(&mut self, n: usize) -> io::Result<()> {
+        let text = String::from_utf8_lossy(&self.line[..n]);
+        let passed = self.to.write_all(clean(&text).as_bytes());
+        self.line.drain(..n);
+        passed
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        let _ = self.flush();
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.to.write(bytes)
+        let ends = bytes.iter().rposition(|&it| it == b'\n');
+        let whole = ends.map(|it| self.line.len() + it + 1);
+        self.line.extend_from_slice(bytes);
+        if let Some(n) = whole {
+            self.pass_on(n)?;
+        }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.pass_on(self.line.len())?;
         self.to.flush()
     }
 }

@@ -1,11 +1,13 @@
 //! Tells on stderr what takes long: nothing for a second, then a line.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write as _};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use session::Progress as Step;
+
+use crate::output::Output;
 
 pub struct Progress {
     words: Option<Sender<String>>,
@@ -16,7 +18,9 @@ impl Progress {
     pub fn start() -> Progress {
         let (words, heard) = mpsc::channel::<String>();
         let teller = std::thread::spawn(move || {
-            let (begun, live) = (Instant::now(), io::stderr().is_terminal());
+            let begun = Instant::now();
+            let mut out = Output::of_stderr();
+            let live = out.is_terminal;
             let mut now = String::new();
             let mut shown = false;
             loop {
@@ -30,12 +34,10 @@ impl Progress {
                     continue;
                 }
                 shown = true;
-                let (before, after) = if live { ("\r\x1b[K", "") } else { ("", "\n") };
-                let _ = write!(io::stderr(), "{before}{now} · {} s{after}", waited.as_secs());
-                let _ = io::stderr().flush();
+                let _ = show(&mut out, &format!("{now} · {} s", waited.as_secs()));
             }
             if shown && live {
-                let _ = write!(io::stderr(), "\r\x1b[K");
+                let _ = out.erase_line().and_then(|()| out.flush());
             }
         });
         Progress { words: Some(words), teller: Some(teller) }
@@ -56,6 +58,17 @@ impl Progress {
             let _ = words.send(text);
         }
     }
+}
+
+fn show(out: &mut Output, line: &str) -> io::Result<()> {
+    match out.is_terminal {
+        true => {
+            out.erase_line()?;
+            write!(out, "{line}")?;
+        }
+        false => writeln!(out, "{line}")?,
+    }
+    out.flush()
 }
 
 impl Drop for Progress {

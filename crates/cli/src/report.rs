@@ -14,7 +14,7 @@ use session::report::json::{as_json, ms};
 use session::report::words::{headline, percent, plain, thousands};
 use session::report::{Report, Share};
 
-use crate::output::{Format, Grid, Output, column, shorten, wrap};
+use crate::output::{Format, Grid, Output, column, is_clean, note, shorten, wrap};
 
 /// Explain why a run is slow, what to change, and the expected speed-up
 #[derive(Debug, clap::Args)]
@@ -57,12 +57,17 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
 fn print_diff(session: &session::Session, out: &mut Output) -> anyhow::Result<ExitCode> {
     let tables = session.tables();
     match first_diff(tables, &rules::diagnose(tables)) {
+        // A diff is applied byte by byte: with signs in place of characters it would be wrong.
+        Ok(diff) if !is_clean(&diff.text.replace("\r\n", "\n")) => {
+            note("no diff: the source has control characters");
+            Ok(ExitCode::from(crate::NOT_ENOUGH))
+        }
         Ok(diff) => {
             write!(out, "{}", diff.text)?;
             Ok(ExitCode::SUCCESS)
         }
         Err(why) => {
-            writeln!(std::io::stderr(), "no diff: {why}")?;
+            note(format!("no diff: {why}"));
             Ok(ExitCode::from(crate::NOT_ENOUGH))
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use capture::{Ended, LaunchError, Manifest, ProcessLog, Settings};
 use session::Session;
 use trace::Dur;
 
-use crate::output::{Format, Output, wrap};
+use crate::output::{Format, Output, note, wrap};
 use crate::report;
 
 /// Start a training command with no code change, capture a few steady steps, report
@@ -100,7 +100,7 @@ pub fn run(args: &Args, _: &mut Output) -> anyhow::Result<ExitCode> {
         Ok(ended) => ended,
         Err(error) => {
             let _ = std::fs::remove_dir_all(&folder);
-            let _ = writeln!(io::stderr(), "error: {error}");
+            note(format!("error: {error}"));
             return Ok(ExitCode::from(match error {
                 LaunchError::NoSuchCommand { .. } => NO_SUCH_COMMAND,
                 _ => CANNOT_START,
@@ -114,7 +114,7 @@ pub fn run(args: &Args, _: &mut Output) -> anyhow::Result<ExitCode> {
     if !args.quiet
         && let Err(error) = conclude(args, &folder, &processes)
     {
-        let _ = writeln!(io::stderr(), "error: {error}");
+        note(format!("error: {error}"));
     }
     Ok(exit(ended, &processes))
 }

@@ -1,11 +1,12 @@
 //! `strobe serve`: the web page of one or more runs, until it is stopped.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
 use server::{Runs, Server};
+use tempfile::NamedTempFile;
 
 use crate::output::Output;
 
@@ -25,7 +26,7 @@ pub struct At {
     /// The port; by default 7878, or any free one where that is taken
     #[arg(long)]
     port: Option<u16>,
-    /// The address to listen on; any but loopback needs the token in the printed address
+    /// The address to listen on; the printed address holds the token that every reader needs
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     bind: IpAddr,
     /// Do not open a browser
@@ -77,12 +78,15 @@ pub fn serve(runs: Runs, at: &At, view: Option<&str>, out: &mut Output) -> anyho
         let hint = out.faint(" Ctrl-C stops it.");
         writeln!(out, "{hint}")?;
         out.flush()?;
-        if !at.no_open && std::io::stdout().is_terminal() {
-            open_browser(&url);
-        }
+        let wants_browser = !at.no_open && out.is_terminal;
+        // The address is printed as well: no browser is no failure. The file goes at the end.
+        let _door = if wants_browser { open_browser(&url).ok() } else { None };
         server.serve(stopped()).await?;
-        Ok(())
-    })
+        anyhow::Ok(())
+    })?;
+    // What is still being computed is for nobody.
+    runtime.shutdown_background();
+    Ok(())
 }
 
 async fn bind(runs: Runs, at: &At) -> anyhow::Result<Server> {
@@ -119,19 +123,47 @@ async fn stopped() {
     let _ = tokio::signal::ctrl_c().await;
 }
 
-/// The address is printed as well: no browser is no failure.
-fn open_browser(url: &str) {
+/// Opens the page through a file that only this user can read: everybody sees a program's
+/// arguments, and the address holds the token.
+fn open_browser(url: &str) -> std::io::Result<NamedTempFile> {
+    let mut door = tempfile::Builder::new().prefix("strobe-").suffix(".html").tempfile()?;
+    door.write_all(door_page(url).as_bytes())?;
+    door.flush()?;
     let (program, args): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
         "windows" => ("cmd", &["/c", "start", ""]),
         _ => ("xdg-open", &[]),
     };
-    let quiet = Command::new(program)
+    Command::new(program)
         .args(args)
-        .arg(url)
+        .arg(door.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn();
-    let _ = quiet;
+        .spawn()?;
+    Ok(door)
+}
+
+fn door_page(url: &str) -> String {
+    let escaped = url.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
+    format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" \
+         content=\"no-referrer\">\n<meta http-equiv=\"refresh\" content=\"0; url={escaped}\">\n\
+         <title>Stroboscope</title>\n<a href=\"{escaped}\">Open the page</a>\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::door_page;
+
+    #[test]
+    fn the_door_leads_to_the_page_and_nowhere_else() {
+        let page = door_page("http://127.0.0.1:1/?token=ab&x#\"><script>alert(1)</script>");
+        assert!(
+            page.contains("url=http://127.0.0.1:1/?token=ab&amp;x#&quot;>&lt;script>"),
+            "{page}"
+        );
+        assert!(!page.contains("<script"), "{page}");
+    }
 }

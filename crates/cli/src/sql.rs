@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use session::{SqlLimits, SqlValue, value};
 
-use crate::output::{Format, Grid, Output};
+use crate::output::{Format, Grid, Output, note};
 use crate::table;
 
 /// Ask any question in SQL, over all tables and the events themselves
@@ -62,8 +62,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     })?;
     if result.truncated {
         out.flush()?;
-        let _ =
-            writeln!(std::io::stderr(), "note: cut off at {} rows; see --limit", result.rows.len());
+        note(format!("note: cut off at {} rows; see --limit", result.rows.len()));
     }
     Ok(ExitCode::SUCCESS)
 }

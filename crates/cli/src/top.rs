@@ -6,7 +6,6 @@ mod plain;
 mod screen;
 pub mod words;
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -66,7 +65,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    if args.plain || args.format == Format::Json || !std::io::stdout().is_terminal() {
+    if args.plain || args.format == Format::Json || !out.is_terminal {
         return print_lines(args, &mut live, out);
     }
     watch(live, out)

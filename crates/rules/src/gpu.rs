@@ -27,9 +27,7 @@ pub struct Gpu {
 /// `None` where no kernels ran.
 pub fn gpu(trace: &Trace) -> Option<Gpu> {
     let kernels = |device: TrackId| -> usize {
-        let streams = trace
-            .tracks_of(TrackKind::Stream)
-            .filter(|&it| trace.ancestor(it, TrackKind::Device) == Some(device));
+        let streams = trace.tracks_below(device, TrackKind::Stream);
         streams.map(|it| trace.tracks[it.row()].events.len()).sum()
     };
     let device = trace

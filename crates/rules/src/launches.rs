@@ -3,7 +3,7 @@
 use analyses::Tables;
 use analyses::replay::rows_in;
 use analyses::span::{Span, covered, subtract, total, union};
-use analyses::step::{Step, median};
+use analyses::step::{HostSteps, Step, median};
 use analyses::step_time::{HostTimes, busy_devices, host_compute, streams_of};
 use trace::{Dur, EventId, OpKind, TrackId, TrackKind};
 
@@ -41,18 +41,17 @@ pub struct Launches {
 /// `None` where no steps count.
 pub fn launches(tables: &Tables) -> Option<Launches> {
     let trace = tables.trace();
-    let steps = tables.get::<Step>();
+    let steps = tables.model::<HostSteps>();
+    let has_waits = trace.tracks.iter().any(|it| it.kinds.contains(OpKind::Sync));
     let times = tables.model::<HostTimes>();
     let mut most: Option<Launches> = None;
     for host in trace.tracks_of(TrackKind::Host) {
         let Some(time) = times.of(host) else { continue };
-        let name = trace.track_name(host);
-        let steps: Vec<&Step> =
-            steps.iter().filter(|it| it.host == name && it.counts()).take(MOST_STEPS).collect();
+        let steps: Vec<&Step> = steps.counted(trace.track_name(host)).take(MOST_STEPS).collect();
         let (Some(first), Some(last)) = (steps.first(), steps.last()) else { continue };
         let window = (first.start_ps, last.span().1);
         let mut found = Launches { n_steps: steps.len(), ..Launches::default() };
-        let busy = found.look_at_device(tables, host, window);
+        let busy = found.look_at_device(tables, host, window, has_waits);
         let waits = found.look_at_waits(tables, host, time.driver, &time.runtime, window, &busy);
         let starts: Vec<i64> = steps.iter().map(|it| it.start_ps).collect();
         found.look_at_gaps(window, &busy, &waits, &starts, &time.runtime, &time.python);
@@ -65,7 +64,13 @@ pub fn launches(tables: &Tables) -> Option<Launches> {
 
 impl Launches {
     /// When the busiest device did anything; without a device, when ops ran on the host.
-    fn look_at_device(&mut self, tables: &Tables, host: TrackId, window: Span) -> Vec<Span> {
+    fn look_at_device(
+        &mut self,
+        tables: &Tables,
+        host: TrackId,
+        window: Span,
+        has_waits: bool,
+    ) -> Vec<Span> {
         let (trace, events) = (tables.trace(), &tables.trace().events);
         let mut best: Vec<Span> = Vec::new();
         let devices = busy_devices(trace, host);
@@ -89,8 +94,8 @@ impl Launches {
             }
         }
         // Ops of a host are only asked for where something waits for them.
-        match devices.is_empty() && trace.events.kind.contains(&OpKind::Sync) {
-            true => host_compute(trace, host),
+        match devices.is_empty() && has_waits {
+            true => host_compute(tables, host),
             false => best,
         }
     }
@@ -107,10 +112,7 @@ impl Launches {
     ) -> Vec<Span> {
         let (trace, events) = (tables.trace(), &tables.trace().events);
         let mut waits: Vec<(Span, u32)> = Vec::new();
-        for track in trace.tracks_of(TrackKind::Thread) {
-            if trace.ancestor(track, TrackKind::Host) != Some(host) {
-                continue;
-            }
+        for track in trace.tracks_below(host, TrackKind::Thread) {
             for row in rows_in(trace, track, window) {
                 if events.kind[row] != OpKind::Sync {
                     continue;

@@ -3,7 +3,7 @@
 use analyses::Tables;
 use analyses::replay::rows_in;
 use analyses::run_step::Overhead;
-use analyses::step::Step;
+use analyses::step::{HostSteps, Step};
 use analyses::step_time::HostTimes;
 use trace::{Dur, TrackKind};
 
@@ -43,24 +43,21 @@ impl Rule for ProfilerOverhead {
             return Verdict::unknown(NO_STEPS);
         };
         let trace = tables.trace();
-        let steps = tables.get::<Step>();
+        let steps = tables.model::<HostSteps>();
         let times = tables.model::<HostTimes>();
         let (mut n_events, mut n_steps, mut own) = (0, 0, 0_i64);
         for host in trace.tracks_of(TrackKind::Host) {
             let Some(driver) = times.of(host).and_then(|it| it.driver) else { continue };
-            let name = trace.track_name(host);
-            let steps: Vec<&Step> =
-                steps.iter().filter(|it| it.host == name && it.counts()).collect();
+            let steps: Vec<&Step> = steps.counted(trace.track_name(host)).collect();
             let (Some(first), Some(last)) = (steps.first(), steps.last()) else { continue };
             let window = (first.start_ps, last.span().1);
             n_steps += steps.len();
             n_events += rows_in(trace, driver, window).len();
             // The driver's profiler draws its own work on a line of the device.
-            for track in trace.track_ids().filter(|&it| trace.track_name(it).contains("overhead")) {
-                if trace.ancestor(track, TrackKind::Host) == Some(host) {
-                    let rows = rows_in(trace, track, window);
-                    own += rows.map(|it| trace.events.dur[it].0).sum::<i64>();
-                }
+            let below = trace.all_below(host).iter().copied();
+            for track in below.filter(|&it| trace.track_name(it).contains("overhead")) {
+                let rows = rows_in(trace, track, window);
+                own += rows.map(|it| trace.events.dur[it].0).sum::<i64>();
             }
         }
         let measured = Overhead::of(tables);

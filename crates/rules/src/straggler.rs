@@ -1,7 +1,7 @@
 //! One device comes late to the collectives, and the others wait for it.
 
 use analyses::Tables;
-use analyses::step::{Step, median};
+use analyses::step::{HostSteps, Step, median};
 use analyses::step_time::{CATEGORIES, StepTime, busy_devices, streams_of};
 use hashbrown::HashMap;
 use trace::{Dur, OpKind, StrId, Trace, TrackId, TrackKind};
@@ -122,12 +122,11 @@ type Waits = (Vec<(TrackId, i64)>, Vec<f64>);
 
 fn waits(tables: &Tables) -> Option<Waits> {
     let trace = tables.trace();
-    let steps = tables.get::<Step>();
+    let steps = tables.model::<HostSteps>();
     let mut devices: Vec<TrackId> = Vec::new();
     let mut durs: HashMap<(StrId, u32), Vec<(usize, i64)>> = HashMap::new();
     for host in trace.tracks_of(TrackKind::Host) {
-        let name = trace.track_name(host);
-        let mut counted = steps.iter().filter(|it| it.host == name && it.counts());
+        let mut counted = steps.counted(trace.track_name(host));
         let Some(first) = counted.next() else { continue };
         let window = (first.start_ps, counted.next_back().unwrap_or(first).span().1);
         for device in busy_devices(trace, host) {

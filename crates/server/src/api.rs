@@ -17,16 +17,18 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 use session::Session;
+use tokio::sync::Semaphore;
 
 use crate::runs::{Runs, Status};
+pub use sql::QueryTurns;
 
-pub(crate) fn routes(runs: Arc<Runs>) -> Router {
+pub(crate) fn routes(runs: Arc<Runs>, turns: Arc<QueryTurns>) -> Router {
     let run = Router::new()
         .route("/status", get(runs::status))
         .route("/report", get(runs::report))
         .merge(counters::routes())
         .merge(tables::routes())
-        .merge(sql::routes())
+        .merge(sql::routes(turns))
         .merge(timeline::routes());
     let api = Router::new()
         .route("/runs", get(runs::list))
@@ -108,7 +110,11 @@ impl FromRequestParts<Arc<Runs>> for Opened {
 
     async fn from_request_parts(parts: &mut Parts, runs: &Arc<Runs>) -> Result<Opened, Refusal> {
         let RunNumber(run) = RunNumber::from_request_parts(parts, runs).await?;
-        match runs.session(run) {
+        if let Some(session) = runs.ready(run) {
+            return Ok(Opened(session));
+        }
+        let runs = Arc::clone(runs);
+        match computed(move || runs.session(run)).await? {
             Some(Ok(session)) => Ok(Opened(session)),
             Some(Err(Status { error: Some(error), .. })) => {
                 Err(Refusal::of(StatusCode::UNPROCESSABLE_ENTITY, &error))
@@ -140,10 +146,19 @@ impl<S: Send + Sync> FromRequestParts<S> for RunNumber {
     }
 }
 
-/// Computes where it may take long, beside the threads that answer others.
+/// What is computed at once. Who asks for more waits; many of these wait for one table anyway.
+static COMPUTING: Semaphore = Semaphore::const_new(32);
+
+/// Computes where it may take long, beside the threads that answer others. What has begun counts
+/// until it has ended, also where whoever asked has left.
 pub(crate) async fn computed<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refusal> {
+    let turn = COMPUTING.acquire().await;
+    let work = move || {
+        let _turn = turn;
+        work()
+    };
     tokio::task::spawn_blocking(work).await.map_err(|_| {
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "this question broke the server")
             .hint("please report it, with the profile if you can")

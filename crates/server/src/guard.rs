@@ -1,8 +1,13 @@
-//! Who may ask: this machine's own pages, or whoever was given the token.
+//! Who may ask: whoever was given the token, from our own page or from no page at all.
 //!
-//! A web page of anybody's can send requests to 127.0.0.1. Three things keep it from reading:
-//! the `Host` must be ours (a name that was pointed here does not match), an `Origin` must be our
-//! own, and what browsers mark as cross-site is refused.
+//! Every user of this machine reaches 127.0.0.1, and so does any web page. The token keeps out
+//! the users. Three things more keep out the pages, should one of them learn it: on loopback the
+//! `Host` must be ours (a name that was pointed here does not match), an `Origin` must be our own,
+//! and what browsers mark as cross-site is refused. The page's own files hold nothing of the
+//! user's and need no token.
+//!
+//! The token comes in a header, not in a cookie: browsers send cookies of 127.0.0.1 to every
+//! port of it, also to other users' servers.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -24,11 +29,11 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 #[derive(Debug)]
 pub(crate) struct Guard {
     address: SocketAddr,
-    token: Option<String>,
+    token: String,
 }
 
 impl Guard {
-    pub(crate) fn new(address: SocketAddr, token: Option<String>) -> Guard {
+    pub(crate) fn new(address: SocketAddr, token: String) -> Guard {
         Guard { address, token }
     }
 
@@ -36,7 +41,7 @@ impl Guard {
         let Some(host) = text(headers, header::HOST) else {
             return Some(Refusal::forbidden("the request names no Host"));
         };
-        if self.token.is_none() && !self.is_own_name(host) {
+        if self.address.ip().is_loopback() && !self.is_own_name(host) {
             return Some(
                 Refusal::forbidden("the request is for another Host")
                     .hint("open the address that `strobe serve` printed"),
@@ -54,11 +59,10 @@ impl Guard {
         if let Some("cross-site" | "same-site") = text(headers, site) {
             return Some(Refusal::forbidden("another site's page may not ask"));
         }
-        let token = self.token.as_deref()?;
         let bearer = text(headers, header::AUTHORIZATION).and_then(|it| it.strip_prefix("Bearer "));
         let in_query = query.and_then(|it| it.split('&').find_map(|it| it.strip_prefix("token=")));
         match bearer.or(in_query) {
-            Some(it) if is_equal(it, token) => None,
+            Some(it) if is_equal(it, &self.token) => None,
             _ => Some(
                 Refusal::forbidden("the token is missing or wrong")
                     .hint("open the whole address that `strobe serve` printed"),
@@ -110,9 +114,11 @@ async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) ->
         None => next.run(request).await,
     };
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let allowed = response.headers_mut().remove(header::ALLOW);
         response = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this is not how it is asked")
             .hint("see docs/api.md")
             .into_response();
+        response.headers_mut().extend(allowed.map(|it| (header::ALLOW, it)));
     }
     let headers = response.headers_mut();
     for (name, value) in [
@@ -127,9 +133,5 @@ async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) ->
     }
     // What was read of a profile is kept by no cache on disk.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        return Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this can only be read")
-            .into_response();
-    }
     response
 }

@@ -1,16 +1,19 @@
 //! The web page around opened runs, and the API behind it (`docs/api.md`).
 //!
 //! ```text
-//! browser ──▶ guard: Host, Origin, token ─┬▶ page: files built from `web/`, part of the binary
-//!                                         └▶ api ──▶ runs: opened when first asked for ──▶ session
+//! browser ──▶ connections ──▶ guard: Host, Origin, token ─┬▶ page: files built from `web/`
+//!             so many, in time                            └▶ api ──▶ runs ──▶ session
 //! ```
 //!
-//! Loopback unless told otherwise; elsewhere only with a token. Everything is read-only, nothing
-//! is asked of any other server. The only crate that knows the page's wire format.
+//! Loopback unless told otherwise, and with a token there, too: other users of this machine reach
+//! loopback as well. Everything is read-only, nothing is asked of any other server. The only
+//! crate that knows the page's wire format.
 
 mod api;
+mod connections;
 pub mod export;
 mod guard;
+mod limits;
 mod page;
 mod runs;
 
@@ -18,11 +21,12 @@ use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::TcpListener;
 
+pub use api::QueryTurns;
 use guard::Guard;
+pub use limits::Limits;
 pub use runs::Runs;
 
 /// Listens, but answers nobody before [`Server::serve`].
@@ -30,23 +34,28 @@ pub use runs::Runs;
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    token: Option<String>,
+    token: String,
     runs: Arc<Runs>,
+    limits: Limits,
+    turns: Arc<QueryTurns>,
 }
-
-/// How long a stopped server waits for answers that are on their way.
-const GRACE: Duration = Duration::from_millis(500);
 
 impl Server {
     pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         TcpListener::bind(address).await
     }
 
-    /// On any address but loopback, requests need a token, which is part of [`Server::url`].
+    /// Requests need a token, which is part of [`Server::url`].
     pub fn new(listener: TcpListener, runs: Runs) -> io::Result<Server> {
+        Server::with_limits(listener, runs, Limits::default())
+    }
+
+    pub fn with_limits(listener: TcpListener, runs: Runs, limits: Limits) -> io::Result<Server> {
         let address = listener.local_addr()?;
-        let token = if address.ip().is_loopback() { None } else { Some(guard::new_token()?) };
-        Ok(Server { listener, address, token, runs: Arc::new(runs) })
+        let token = guard::new_token()?;
+        let runs = Arc::new(runs.with_limits(limits));
+        let turns = Arc::new(QueryTurns::new(&limits));
+        Ok(Server { listener, address, token, runs, limits, turns })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -62,30 +71,20 @@ impl Server {
                 SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
             });
         }
-        match &self.token {
-            Some(token) => format!("http://{address}/?token={token}"),
-            None => format!("http://{address}/"),
-        }
+        format!("http://{address}/?token={}", self.token)
+    }
+
+    /// How many queries run.
+    pub fn query_turns(&self) -> Arc<QueryTurns> {
+        Arc::clone(&self.turns)
     }
 
     /// Answers until `stop` is over.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send) -> io::Result<()> {
         let guard = Guard::new(self.address, self.token);
-        let service = guard::around(guard, api::routes(self.runs).fallback(page::file));
-        let (stopped, mut is_stopped) = tokio::sync::watch::channel(false);
-        let graceful = axum::serve(self.listener, service).with_graceful_shutdown(async move {
-            stop.await;
-            let _ = stopped.send(true);
-        });
-        // A client that neither reads nor leaves must not keep the program.
-        let patience = async {
-            let _ = is_stopped.wait_for(|it| *it).await;
-            tokio::time::sleep(GRACE).await;
-        };
-        tokio::select! {
-            done = graceful.into_future() => done,
-            () = patience => Ok(()),
-        }
+        let routes = api::routes(self.runs, self.turns).fallback(page::file);
+        connections::serve(self.listener, guard::around(guard, routes), self.limits, stop).await;
+        Ok(())
     }
 }
 

@@ -31,7 +31,9 @@ use crate::disk::{Identity, identity};
 pub struct Run {
     /// What the user named.
     pub path: PathBuf,
-    /// For people: the folder or file that was taken.
+    /// The folder or file that was taken.
+    pub folder: PathBuf,
+    /// For people: what that is called.
     pub name: String,
     /// One for each host, in the order of their names; then what was recorded beside them.
     pub files: Vec<PathBuf>,
@@ -67,7 +69,17 @@ impl fmt::Display for Unreadable {
 }
 
 impl Run {
+    /// The newest run at a path.
     pub fn find(path: &Path) -> Result<Run, OpenError> {
+        Run::find_one(path, None)
+    }
+
+    /// The run in `folder`, as [`Run::find`] took it from `path` before newer ones came.
+    pub fn find_again(path: &Path, folder: &Path) -> Result<Run, OpenError> {
+        Run::find_one(path, Some(folder))
+    }
+
+    fn find_one(path: &Path, wanted: Option<&Path>) -> Result<Run, OpenError> {
         let about = fs::metadata(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => OpenError::Missing { path: path.to_owned() },
             _ => OpenError::Io { path: path.to_owned(), source },
@@ -79,6 +91,7 @@ impl Run {
         };
         let mut run = Run {
             path: path.to_owned(),
+            folder: path.to_owned(),
             name: name(path),
             files: Vec::new(),
             log_folder: path.to_owned(),
@@ -103,9 +116,20 @@ impl Run {
         runs.sort_by_cached_key(|(folder, files)| {
             std::cmp::Reverse((when(folder, files), folder.clone()))
         });
+        if let Some(wanted) = wanted {
+            // Stable: the others stay newest first.
+            runs.sort_by_key(|it| it.0 != wanted);
+            match runs.first() {
+                Some(it) if it.0 == wanted => (),
+                // A training log that had no profile yet.
+                _ if wanted == path => runs.clear(),
+                _ => return Err(OpenError::Missing { path: wanted.to_owned() }),
+            }
+        }
         let mut runs = runs.into_iter();
         if let Some((folder, files)) = runs.next() {
             run.name = name(&folder);
+            run.folder = folder.clone();
             run.files = files;
             // Profiles say when the trace begins; what was recorded beside them follows.
             run.files.sort_by_key(|it| !is_profile(it));

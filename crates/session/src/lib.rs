@@ -27,7 +27,7 @@ use trace::{NoteKind, TraceBuilder};
 pub use discover::{Run, Unreadable};
 pub use disk::{Disk, Files};
 pub use sources::Bytes;
-pub use sql::{QueryResult, SqlError, SqlLimits, SqlTable, SqlValue, schema};
+pub use sql::{QueryResult, SqlError, SqlLimits, SqlTable, SqlValue, StopFlag, schema};
 use timeline::Timeline;
 
 /// One run, opened.
@@ -79,7 +79,12 @@ impl Session {
     }
 
     pub fn open_with(path: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Session, OpenError> {
-        Session::open_from(&Disk, path, progress)
+        Session::open_run(Run::find(path)?, progress)
+    }
+
+    /// Opens a run that was found before.
+    pub fn open_run(run: Run, progress: &dyn Fn(Progress<'_>)) -> Result<Session, OpenError> {
+        Session::open_run_from(&Disk, run, progress)
     }
 
     /// Opens a path with files that need not be those of the disk.
@@ -88,7 +93,14 @@ impl Session {
         path: &Path,
         progress: &dyn Fn(Progress<'_>),
     ) -> Result<Session, OpenError> {
-        let run = Run::find(path)?;
+        Session::open_run_from(files, Run::find(path)?, progress)
+    }
+
+    fn open_run_from(
+        files: &dyn Files,
+        run: Run,
+        progress: &dyn Fn(Progress<'_>),
+    ) -> Result<Session, OpenError> {
         let sizes = run.files.iter().filter_map(|it| it.metadata().ok()).map(|it| it.len());
         progress(Progress::Found { total_bytes: sizes.sum() });
         let mut out = TraceBuilder::new();
@@ -108,7 +120,7 @@ impl Session {
             }
         }
         if run.is_log_only() && run.path.is_dir() && out.n_scalars() == 0 {
-            return Err(OpenError::NoProfile { path: path.to_owned() });
+            return Err(OpenError::NoProfile { path: run.path });
         }
         if let Some(error) = first_error.filter(|_| !read_any) {
             return Err(error);
@@ -137,6 +149,7 @@ impl Session {
         let log_folder = path.parent().unwrap_or(Path::new("")).to_owned();
         name_runs(&mut out, &log_folder);
         let run = Run {
+            folder: path.clone(),
             name: name.to_owned(),
             files: Vec::new(),
             log_folder,
@@ -158,6 +171,17 @@ impl Session {
         self.tables.trace()
     }
 
+    /// About how much memory the run takes while it is open, its timeline included; mapped files
+    /// are the system's to keep or to drop.
+    pub fn held_bytes(&self) -> u64 {
+        /// 33 bytes of columns, 8 of the timeline's index, and some for edges and tables.
+        const BYTES_OF_EVENT: usize = 48;
+        let trace = self.trace();
+        let texts: usize = trace.strings.iter().map(|(_, text)| text.len() + 32).sum();
+        let counters = size_of_val(trace.counters.as_slice());
+        (trace.events.len() * BYTES_OF_EVENT + counters + texts) as u64
+    }
+
     /// The run's timeline, made when it is first asked for.
     pub fn timeline(&self) -> Arc<Timeline> {
         self.timeline.get_or_init(|| Arc::new(Timeline::new(self.tables.clone()))).clone()
@@ -165,7 +189,17 @@ impl Session {
 
     /// Answers a query over the tables of [`schema`].
     pub fn sql(&self, query: &str, limits: &SqlLimits) -> Result<QueryResult, SqlError> {
-        sql::query(&self.tables, query, limits)
+        self.sql_until(query, limits, &StopFlag::default())
+    }
+
+    /// The same, unless `stop` is raised before there is an answer.
+    pub fn sql_until(
+        &self,
+        query: &str,
+        limits: &SqlLimits,
+        stop: &StopFlag,
+    ) -> Result<QueryResult, SqlError> {
+        sql::query(&self.tables, query, limits, stop)
     }
 }
 

@@ -350,15 +350,12 @@ impl Session {
 
 fn step_facts(steps: &[Step]) -> Option<StepFacts> {
     let first = steps.first()?;
-    let hosts = {
-        let mut hosts: Vec<&str> = steps.iter().map(|it| it.host.as_str()).collect();
-        hosts.dedup();
-        hosts
+    // A host's steps lie together. Of hosts that differ, the one with most.
+    let most = |test: fn(&Step) -> bool| {
+        let hosts = steps.chunk_by(|a, b| a.host == b.host);
+        hosts.map(|own| own.iter().filter(|it| test(it)).count()).max()
     };
-    let of = |host: &str, test: &dyn Fn(&Step) -> bool| {
-        steps.iter().filter(|it| it.host == host && test(it)).count()
-    };
-    let count = hosts.iter().map(|it| of(it, &Step::counts)).max()?;
+    let count = most(Step::counts)?;
     let mut durs: Vec<i64> = steps.iter().filter(|it| it.counts()).map(|it| it.dur_ps).collect();
     let mean = durs.iter().map(|&it| it as f64).sum::<f64>() / durs.len().max(1) as f64;
     let squares: f64 = durs.iter().map(|&it| (it as f64 - mean).powi(2)).sum();
@@ -368,8 +365,8 @@ fn step_facts(steps: &[Step]) -> Option<StepFacts> {
         found_by: first.found_by,
         marker: first.marker.clone(),
         confidence: steps.iter().map(|it| it.confidence).fold(1.0, f64::min),
-        warmup_skipped: hosts.iter().map(|it| of(it, &|it| it.warmup)).max()?,
-        partial: hosts.iter().map(|it| of(it, &|it| !it.complete)).max()?,
+        warmup_skipped: most(|it| it.warmup)?,
+        partial: most(|it| !it.complete)?,
         mean: Dur(mean as i64),
         p95: Dur(percentile(&mut durs, 0.95)?),
         median: Dur(median(&mut durs)?),

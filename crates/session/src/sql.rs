@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Nothing is copied into SQLite; a connection lives for one query. It can only read, and only
-//! for so long and so much as [`SqlLimits`] says. The time limit is looked at between rows: a
-//! table that is being computed is waited for.
+//! for so long and so much as [`SqlLimits`] says, and until its [`StopFlag`] is raised. Both are
+//! looked at between rows: a table that is being computed is waited for. What a query sorts or
+//! groups stays in memory, within [`MOST_MEMORY`]; nothing is written to the disk.
 
 mod args;
 mod event;
@@ -16,6 +17,7 @@ mod hint;
 mod rows;
 mod vtab;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,20 @@ pub struct SqlLimits {
 impl Default for SqlLimits {
     fn default() -> SqlLimits {
         SqlLimits { time: Duration::from_secs(30), rows: 10_000, bytes: 64 << 20 }
+    }
+}
+
+/// Ends a query from elsewhere, as when whoever asked has left.
+#[derive(Debug, Clone, Default)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -78,6 +94,14 @@ pub enum SqlError {
         limit.as_secs_f64()
     )]
     TimeLimit { limit: Duration },
+    #[error("the query was stopped")]
+    Stopped,
+    #[error(
+        "the queries that run now need more than {} MB of memory\n  hint: sort or group fewer \
+         rows or columns, or add a LIMIT to what is sorted",
+        MOST_MEMORY / 1_000_000
+    )]
+    MemoryLimit,
     #[error("{message}{at}")]
     Failed {
         message: String,
@@ -118,11 +142,21 @@ pub(crate) fn query(
     tables: &Arc<Tables>,
     query: &str,
     limits: &SqlLimits,
+    stop: &StopFlag,
 ) -> Result<QueryResult, SqlError> {
+    if stop.is_raised() {
+        return Err(SqlError::Stopped);
+    }
     let shared = Shared { tables: Arc::clone(tables), named: Arc::default() };
     let deadline = Instant::now().checked_add(limits.time);
     let refused = Arc::new(Mutex::new(None));
     let explain = |error| {
+        if stop.is_raised() && is_interrupt(&error) {
+            return SqlError::Stopped;
+        }
+        if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OutOfMemory) {
+            return SqlError::MemoryLimit;
+        }
         if deadline.is_some_and(|it| Instant::now() >= it) && is_interrupt(&error) {
             return SqlError::TimeLimit { limit: limits.time };
         }
@@ -132,7 +166,7 @@ pub(crate) fn query(
         let named = shared.named.lock().unwrap_or_else(|it| it.into_inner());
         hint::explain(error, &named)
     };
-    let connection = connect(&shared, deadline, Arc::clone(&refused)).map_err(explain)?;
+    let connection = connect(&shared, deadline, stop, Arc::clone(&refused)).map_err(explain)?;
     let mut statement = connection.prepare(query).map_err(explain)?;
     if !statement.readonly() || statement.column_count() == 0 {
         let what = if query.trim().is_empty() { "an empty text" } else { "this" };
@@ -197,11 +231,13 @@ impl SqlValue {
 fn connect(
     shared: &Shared,
     deadline: Option<Instant>,
+    stop: &StopFlag,
     refused: Arc<Mutex<Option<String>>>,
 ) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
-    // Sorting needs room: with the default of 2 MB it goes through many temporary files.
-    connection.pragma_update(None, "cache_size", -65_536)?;
+    // Temporary files would fill the disk unbounded, and outlive a program that is killed.
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "hard_heap_limit", MOST_MEMORY)?;
     // A misspelt "column" would otherwise silently be a text.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -216,10 +252,16 @@ fn connect(
             Authorization::Deny
         }
     }))?;
-    connection
-        .progress_handler(1_000, Some(move || deadline.is_some_and(|it| Instant::now() >= it)))?;
+    let stop = stop.clone();
+    let is_over =
+        move || stop.is_raised() || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    connection.progress_handler(1_000, Some(is_over))?;
     Ok(connection)
 }
+
+/// All queries of the process together, as SQLite counts it. Sorting ten million rows of a few
+/// numbers takes about as much.
+const MOST_MEMORY: i64 = 1 << 30;
 
 /// Far above what people write and far below what exhausts the stack, the memory, or the patience
 /// between two looks at the clock: one step of SQLite's machine can handle a whole text.

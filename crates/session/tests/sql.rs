@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use analyses::Cell;
 use analyses::step::Step;
-use session::{QueryResult, Session, SqlError, SqlLimits, SqlValue, schema};
+use session::{QueryResult, Session, SqlError, SqlLimits, SqlValue, StopFlag, schema};
 use trace::{EventId, FactValue};
 
 fn open(name: &str) -> Session {
@@ -498,6 +498,22 @@ fn a_query_without_end_is_stopped() {
         assert!(message.starts_with("the query took longer than 0.2 s"), "{message}");
         assert!(message.contains("hint: narrow it down"), "{message}");
     }
+}
+
+#[test]
+fn a_raised_flag_stops_a_query() {
+    let session = open("synthetic/two_hosts");
+    let endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) \
+                   SELECT count(*) FROM c";
+    let limits = SqlLimits { time: Duration::from_secs(3600), ..SqlLimits::default() };
+    let stop = StopFlag::default();
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| session.sql_until(endless, &limits, &stop));
+        std::thread::sleep(Duration::from_millis(50));
+        stop.raise();
+        assert_eq!(running.join().unwrap(), Err(SqlError::Stopped));
+    });
+    assert_eq!(session.sql_until("SELECT 1", &limits, &stop), Err(SqlError::Stopped));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use rayon::prelude::*;
 
 use crate::clock;
+use crate::lineage::Lineage;
 use crate::scalar::Logs;
 use crate::{
     ArgRun, ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId,
@@ -473,11 +474,13 @@ impl TraceBuilder {
         let mut scalars = self.logs.scalars;
         scalars.sort_by_key(|it| it.series);
         self.notes.sort_by_key(|it| it.kind);
+        self.facts.sort_by_key(|it| it.track);
         self.args.sort_by_key(|it| it.rows.start);
         let mut trace = Trace {
             origin_unix_ns: self.origin_unix_ns,
             window: self.window,
             strings: self.strings,
+            lineage: Lineage::of(&self.tracks),
             tracks: self.tracks,
             events: Events {
                 kind: Vec::new(),
@@ -696,12 +699,19 @@ fn join<'a>(departs: &'a [Keys], arrives: &'a [Keys], moved: &Moved) -> Edges {
     let mut groups: Vec<(EdgeKind, u32)> = arrives.iter().map(|it| (it.kind, it.scope)).collect();
     groups.sort_unstable();
     groups.dedup();
+    // Every file has scopes of its own: searching all keys for each would grow with their square.
+    let [departs, arrives] = [departs, arrives].map(|all| {
+        let mut all: Vec<&'a Keys> = all.iter().collect();
+        all.sort_by_key(|it| (it.kind, it.scope));
+        all
+    });
     for (kind, scope) in groups {
-        let of = |all: &'a [Keys]| -> Vec<&'a KeyBatch> {
-            let these = all.iter().filter(|it| it.kind == kind && it.scope == scope);
+        let of = |all: &[&'a Keys]| -> Vec<&'a KeyBatch> {
+            let first = all.partition_point(|it| (it.kind, it.scope) < (kind, scope));
+            let these = all[first..].iter().take_while(|it| (it.kind, it.scope) == (kind, scope));
             these.map(|it| &it.batch).collect()
         };
-        let (from, to) = (of(departs), of(arrives));
+        let (from, to) = (of(&departs), of(&arrives));
         let lookup = Lookup::new(&from);
         let most = to.iter().map(|it| it.len()).sum();
         edges.from.reserve(most);

@@ -13,7 +13,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::{Dur, EdgeKind, EventId, FactValue, Note, NoteKind, Time, Trace, TrackId, TrackKind};
+use crate::{
+    Dur, EdgeKind, EventId, Fact, FactValue, Note, NoteKind, Time, Trace, TrackId, TrackKind,
+};
 
 /// A device whose events were moved onto the host's clock: what the profile says is
 /// [`ClockShift::by`] earlier.
@@ -109,7 +111,8 @@ fn launches(trace: &Trace) -> BTreeMap<TrackId, Launches> {
 /// called: each belongs to its call.
 fn leads_by_order(trace: &Trace, device: TrackId) -> Option<Vec<i64>> {
     let host = trace.ancestor(device, TrackKind::Host)?;
-    let runs = trace.tracks_of(TrackKind::Summary).find(|&it| {
+    let mut summaries = trace.tracks_below(device, TrackKind::Summary);
+    let runs = summaries.find(|&it| {
         trace.tracks[it.row()].parent == Some(device) && trace.track_name(it) == "XLA Modules"
     })?;
     let runs: Vec<i64> =
@@ -117,9 +120,7 @@ fn leads_by_order(trace: &Trace, device: TrackId) -> Option<Vec<i64>> {
     if runs.is_empty() {
         return None;
     }
-    let threads = trace
-        .tracks_of(TrackKind::Thread)
-        .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host));
+    let threads = trace.tracks_below(host, TrackKind::Thread);
     let calls = threads.map(|it| execution_calls(trace, it)).find(|it| it.len() == runs.len())?;
     let leads: Vec<i64> = calls.iter().zip(&runs).map(|it| it.0.saturating_sub(*it.1)).collect();
     // Further apart than runs are, nobody can say which call is whose.
@@ -156,10 +157,7 @@ fn shift_for(mut leads: Vec<i64>) -> Option<Dur> {
 }
 
 fn shift(trace: &mut Trace, device: TrackId, by: Dur) {
-    let tracks: Vec<TrackId> = trace
-        .track_ids()
-        .filter(|&it| trace.ancestor(it, TrackKind::Device) == Some(device))
-        .collect();
+    let tracks = [&[device], trace.all_below(device)].concat();
     // A broken profile's times may have no room.
     let fits = |it: &TrackId| {
         trace.tracks[it.row()].over.is_none_or(|it| it.0.checked_add(by.0).is_some())
@@ -177,7 +175,9 @@ fn shift(trace: &mut Trace, device: TrackId, by: Dur) {
     }
     trace.clock_shifts.push(ClockShift { device, by });
     let fact = FactValue::Int(by.0);
-    trace.facts.push(crate::Fact { track: device, key: "clock_shift_ps".to_owned(), value: fact });
+    let at = trace.facts.partition_point(|it| it.track <= device);
+    let fact = Fact { track: device, key: "clock_shift_ps".to_owned(), value: fact };
+    trace.facts.insert(at, fact);
     let name = trace.track_name(device);
     let first = format!(
         "the clock of {name} is {by} behind the host's: work began before it was launched. Its \

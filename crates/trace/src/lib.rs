@@ -13,6 +13,7 @@
 
 mod build;
 mod clock;
+mod lineage;
 mod op;
 mod process;
 mod scalar;
@@ -21,6 +22,7 @@ mod time;
 
 pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
 pub use clock::ClockShift;
+pub use lineage::Lineage;
 pub use op::{OpFamily, OpKind, OpKinds, OpName};
 pub use process::{Frame, Place, Process, Site, StackSample, Stacks, StepCount, Window};
 pub use scalar::{LeftOut, Scalar, Series};
@@ -42,6 +44,7 @@ pub struct Trace {
     pub strings: Strings,
     /// Parents before children.
     pub tracks: Vec<Track>,
+    pub lineage: Lineage,
     pub events: Events,
     /// What events have in common; row 0 says nothing.
     pub details: Vec<Detail>,
@@ -50,7 +53,7 @@ pub struct Trace {
     pub numbers: Vec<Number>,
     /// Values over time, sorted by track and time.
     pub counters: Vec<Counter>,
-    /// What a source said about a track: clock rates, versions, vendors.
+    /// What a source said about a track: clock rates, versions, vendors. Sorted by track.
     pub facts: Vec<Fact>,
     /// Embedded files, as compiled programs, left in the source's bytes.
     pub blobs: Vec<Blob>,
@@ -614,6 +617,37 @@ impl Trace {
         self.track_ids().filter(move |it| self.tracks[it.row()].kind == kind)
     }
 
+    /// Tracks of one kind below a host or a device.
+    pub fn tracks_below(
+        &self,
+        owner: TrackId,
+        kind: TrackKind,
+    ) -> impl Iterator<Item = TrackId> + '_ {
+        let below = self.lineage.below(owner).iter().copied();
+        below.filter(move |it| self.tracks[it.row()].kind == kind)
+    }
+
+    /// All tracks below a host or a device.
+    pub fn all_below(&self, owner: TrackId) -> &[TrackId] {
+        self.lineage.below(owner)
+    }
+
+    /// Numbers that events of a track carry.
+    pub fn numbers_on(&self, track: TrackId) -> &[Number] {
+        let rows = &self.tracks[track.row()].events;
+        let from = self.numbers.partition_point(|it| it.event.0 < rows.start);
+        let n = self.numbers[from..].partition_point(|it| it.event.0 < rows.end);
+        &self.numbers[from..from + n]
+    }
+
+    /// Edges that lead to events of a track.
+    pub fn edges_into(&self, track: TrackId) -> Range<usize> {
+        let rows = &self.tracks[track.row()].events;
+        let from = self.edges.to.partition_point(|it| it.0 < rows.start);
+        let n = self.edges.to[from..].partition_point(|it| it.0 < rows.end);
+        from..from + n
+    }
+
     /// A track's events of one kind.
     pub fn rows_of(&self, track: TrackId, kind: OpKind) -> impl Iterator<Item = usize> + '_ {
         let track = &self.tracks[track.row()];
@@ -640,7 +674,9 @@ impl Trace {
     }
 
     pub fn fact(&self, track: TrackId, key: &str) -> Option<&FactValue> {
-        self.facts.iter().find(|it| it.track == track && it.key == key).map(|it| &it.value)
+        let from = self.facts.partition_point(|it| it.track < track);
+        let mut own = self.facts[from..].iter().take_while(|it| it.track == track);
+        own.find(|it| it.key == key).map(|it| &it.value)
     }
 
     /// Bytes held for events, edges and what belongs to them.

@@ -433,10 +433,7 @@ impl Seen {
             python: Vec::new(),
             ops: BTreeMap::new(),
         };
-        let tracks: Vec<TrackId> = trace
-            .tracks_of(TrackKind::Thread)
-            .filter(|&it| trace.ancestor(it, TrackKind::Host) == Some(host))
-            .collect();
+        let tracks: Vec<TrackId> = trace.tracks_below(host, TrackKind::Thread).collect();
         let mut calls = HashMap::new();
         for &track in &tracks {
             if trace.tracks[track.row()].kinds.contains(OpKind::InputStage) {

@@ -441,10 +441,7 @@ impl Part<'_> {
     fn calls(&self, runtime: &[Span]) -> (Vec<Span>, Vec<Span>) {
         let (trace, events) = (self.trace, &self.trace.events);
         let (mut own, mut others, mut launches) = (Vec::new(), Vec::new(), Vec::new());
-        for track in trace.tracks_of(TrackKind::Thread) {
-            if trace.ancestor(track, TrackKind::Host) != Some(self.lane.host) {
-                continue;
-            }
+        for track in trace.tracks_below(self.lane.host, TrackKind::Thread) {
             let drives = self.lane.time.driver == Some(track);
             for row in rows_in(trace, track, self.window) {
                 let to = match events.kind[row] {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use trace::{EdgeKind, EventId, OpKind, StrId, Time, Trace, Track, TrackId, TrackKind};
 
-use super::{Found, by_period, is_pipeline_thread, on_host, period_on};
+use super::{Found, by_period, is_pipeline_thread, period_on};
 
 /// The same steps, from when their work began, where calls ran ahead of it.
 pub fn of_the_work(trace: &Trace, host: TrackId, calls: Found) -> Found {
@@ -99,7 +99,7 @@ fn starts_of_work(
     calls: &Found,
 ) -> Option<Vec<(i64, i64, Option<i64>)>> {
     let mut first: Vec<Option<i64>> = vec![None; calls.starts.len()];
-    for edge in 0..trace.edges.len() {
+    for edge in trace.all_below(host).iter().flat_map(|&it| trace.edges_into(it)) {
         let (from, to) = (trace.edges.from[edge], trace.edges.to[edge]);
         if trace.edges.kind[edge] != EdgeKind::Launch
             || trace.events.kind[to.row()] != OpKind::Kernel
@@ -124,7 +124,7 @@ fn starts_of_work(
     if let Some(runs) = program_runs(trace, host) {
         return Some(runs.starts);
     }
-    let threads = on_host(trace, host, TrackKind::Thread);
+    let threads = trace.tracks_below(host, TrackKind::Thread);
     let threads: Vec<TrackId> =
         threads.filter(|&it| !is_pipeline_thread(trace.track_name(it))).collect();
     // Only compiled programs are handed over on a host, and only one of them is the step.
@@ -145,7 +145,7 @@ struct ProgramRuns {
 /// only prepare something run beside it now and then.
 fn program_runs(trace: &Trace, host: TrackId) -> Option<ProgramRuns> {
     let mut runs: BTreeMap<(StrId, TrackId), (i64, Vec<EventId>)> = BTreeMap::new();
-    for track in on_host(trace, host, TrackKind::Summary) {
+    for track in trace.tracks_below(host, TrackKind::Summary) {
         if trace.track_name(track) != "XLA Modules" {
             continue;
         }
@@ -215,11 +215,12 @@ fn ran_ahead(trace: &Trace, host: TrackId, found: &Found) -> bool {
     if found.starts.len() < super::FEWEST || !is_a_thread(trace, found.track) {
         return false;
     }
-    let streams: Vec<TrackId> = on_host(trace, host, TrackKind::Stream)
+    let streams: Vec<TrackId> = trace
+        .tracks_below(host, TrackKind::Stream)
         .filter(|it| !trace.tracks[it.row()].events.is_empty())
         .collect();
     let (kind, tracks) = match streams.is_empty() {
-        true => (OpKind::Op, on_host(trace, host, TrackKind::Thread).collect()),
+        true => (OpKind::Op, trace.tracks_below(host, TrackKind::Thread).collect()),
         false => (OpKind::Kernel, streams),
     };
     let tracks = tracks.into_iter().filter(|&it| !is_pipeline_thread(trace.track_name(it)));

@@ -13,7 +13,7 @@ use hashbrown::{HashMap, HashSet};
 use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use super::closing::{self, Closing};
-use super::{Found, is_pipeline_thread, on_host, top_calls};
+use super::{Found, TellingNames, is_pipeline_thread, top_calls};
 
 /// What Keras calls the function of a batch.
 const KERAS: &[&str] = &[
@@ -45,10 +45,16 @@ struct Calls {
 ///
 /// TensorFlow's own line of steps runs on into the callback that ends such a profile: it is
 /// believed only where it tells many more steps apart, as inside a loop of a compiled function.
-pub fn by_keras(trace: &Trace, host: TrackId) -> Option<Found> {
-    let calls = candidates(trace, host, |it| KERAS.contains(&it));
+pub fn by_keras(
+    trace: &Trace,
+    host: TrackId,
+    closing: Option<Closing>,
+    names: &TellingNames,
+) -> Option<Found> {
+    let calls = candidates(trace, host, closing, names, |it| KERAS.contains(&it));
     let calls = calls.into_iter().max_by_key(|it| it.time)?;
-    let marked = on_host(trace, host, TrackKind::Steps)
+    let marked = trace
+        .tracks_below(host, TrackKind::Steps)
         .map(|it| trace.tracks[it.row()].events.len())
         .max()
         .unwrap_or(0);
@@ -59,8 +65,13 @@ pub fn by_keras(trace: &Trace, host: TrackId) -> Option<Found> {
 }
 
 /// One or two calls of anything that takes most of the time of all calls.
-pub fn by_single_call(trace: &Trace, host: TrackId) -> Option<Found> {
-    let calls = candidates(trace, host, |_| true);
+pub fn by_single_call(
+    trace: &Trace,
+    host: TrackId,
+    closing: Option<Closing>,
+    names: &TellingNames,
+) -> Option<Found> {
+    let calls = candidates(trace, host, closing, names, |_| true);
     let all = calls.iter().fold(0_i64, |sum, it| sum.saturating_add(it.time));
     let main = calls.into_iter().max_by_key(|it| (it.time, std::cmp::Reverse(it.track)))?;
     if main.time < all / 2 {
@@ -87,17 +98,21 @@ fn few(trace: &Trace, host: TrackId, calls: Calls) -> Option<Found> {
 }
 
 /// Calls that could be a step, by thread and name.
-fn candidates(trace: &Trace, host: TrackId, is_step: impl Fn(&str) -> bool) -> Vec<Calls> {
-    let closing = Closing::of(trace, host);
-    let executions = execution_names(trace);
+fn candidates(
+    trace: &Trace,
+    host: TrackId,
+    closing: Option<Closing>,
+    names: &TellingNames,
+    is_step: impl Fn(&str) -> bool,
+) -> Vec<Calls> {
     let mut found = Vec::new();
-    for track in on_host(trace, host, TrackKind::Thread) {
+    for track in trace.tracks_below(host, TrackKind::Thread) {
         if is_pipeline_thread(trace.track_name(track)) {
             continue;
         }
         let mut calls = top_calls(trace, track).0;
-        if calls.is_empty() && !executions.is_empty() {
-            calls = outermost(trace, track, &executions);
+        if calls.is_empty() && !names.executions.is_empty() {
+            calls = outermost(trace, track, &names.executions);
         }
         let mut by_name: HashMap<StrId, Calls> = HashMap::new();
         for (event, name) in calls {
@@ -126,9 +141,8 @@ fn candidates(trace: &Trace, host: TrackId, is_step: impl Fn(&str) -> bool) -> V
 }
 
 /// Programs run by a client that is not Python: `PjRtStreamExecutorLoadedExecutable::Execute`.
-fn execution_names(trace: &Trace) -> HashSet<StrId> {
-    let runs = |it: &str| it.ends_with("Executable::Execute") && !it.starts_with("Scheduled ");
-    trace.strings.iter().filter(|it| runs(it.1)).map(|it| it.0).collect()
+pub(super) fn is_execution(name: &str) -> bool {
+    name.ends_with("Executable::Execute") && !name.starts_with("Scheduled ")
 }
 
 fn outermost(trace: &Trace, track: TrackId, names: &HashSet<StrId>) -> Vec<(EventId, StrId)> {
@@ -145,11 +159,11 @@ fn outermost(trace: &Trace, track: TrackId, names: &HashSet<StrId>) -> Vec<(Even
 }
 
 /// Adds the batches at both ends of a profile whose markers it could not record.
-pub fn add_unmarked(trace: &Trace, mut marked: Found) -> Found {
+pub fn add_unmarked(trace: &Trace, names: &TellingNames, mut marked: Found) -> Found {
     let (Some(&first), Some(&last)) = (marked.starts.first(), marked.starts.last()) else {
         return marked;
     };
-    if !trace.details.iter().any(|it| it.traced.is_some()) {
+    if !names.tells_tracing {
         return marked;
     }
     let traced = |it: &(EventId, StrId)| trace.detail(it.0).traced.is_some();
@@ -185,7 +199,8 @@ pub fn add_unmarked(trace: &Trace, mut marked: Found) -> Found {
 /// ending where its batch is done.
 pub fn without_callback(trace: &Trace, host: TrackId, mut found: Found) -> Found {
     // Most profiles have no such callback, and need not be searched for batches.
-    let threads = on_host(trace, host, TrackKind::Thread)
+    let threads = trace
+        .tracks_below(host, TrackKind::Thread)
         .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
         .filter(|&it| closing::writes_summary(trace, it, i64::MIN, i64::MAX));
     let batches = threads

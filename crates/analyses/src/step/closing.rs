@@ -10,8 +10,6 @@
 use hashbrown::HashSet;
 use trace::{EdgeKind, EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
-use super::on_host;
-
 /// The time in which a host's profiler is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closing {
@@ -21,14 +19,13 @@ pub struct Closing {
 
 impl Closing {
     /// By the last call that stops the profiler, with all around it that belongs to it.
-    pub fn of(trace: &Trace, host: TrackId) -> Option<Closing> {
-        let stops = trace.strings.iter().filter(|it| stops_profiler(it.1)).map(|it| it.0);
-        let stops: HashSet<StrId> = stops.collect();
+    pub fn of(trace: &Trace, host: TrackId, stops: &HashSet<StrId>) -> Option<Closing> {
         if stops.is_empty() {
             return None;
         }
         let is_stop = |it: EventId| stops.contains(&trace.events.name[it.row()]);
-        let events = on_host(trace, host, TrackKind::Thread)
+        let events = trace
+            .tracks_below(host, TrackKind::Thread)
             .flat_map(|it| trace.tracks[it.row()].rows())
             .map(|it| EventId(it as u32));
         let last =
@@ -44,7 +41,7 @@ impl Closing {
 }
 
 /// Whether an event of this name stops a profiler or writes down what it recorded.
-fn stops_profiler(name: &str) -> bool {
+pub(super) fn stops_profiler(name: &str) -> bool {
     const FUNCTIONS: &[&str] =
         &["stop_trace", "_stop_trace", "_stop_profiler", "stop_profiler", "stop_and_export"];
     let Some(frame) = name.strip_prefix('$') else {
@@ -70,11 +67,10 @@ pub fn settled(trace: &Trace, host: TrackId, call: EventId) -> i64 {
     };
     let mut done = end;
     let mut launched = false;
-    for edge in 0..trace.edges.len() {
+    for edge in trace.all_below(host).iter().flat_map(|&it| trace.edges_into(it)) {
         let (from, to) = (trace.edges.from[edge], trace.edges.to[edge]);
         if trace.edges.kind[edge] == EdgeKind::Launch
             && (start..end).contains(&trace.events.start[from.row()].0)
-            && trace.ancestor(trace.track_of(to), TrackKind::Host) == Some(host)
         {
             launched = true;
             done = done.max(trace.events.end(to).0);
@@ -84,7 +80,7 @@ pub fn settled(trace: &Trace, host: TrackId, call: EventId) -> i64 {
         // Nothing says who launched what: all that begins before the thread does something else.
         let next = after().find(|&it| trace.events.kind[it] != OpKind::Sync);
         let until = next.map_or(end, |it| trace.events.start[it].0);
-        for stream in on_host(trace, host, TrackKind::Stream) {
+        for stream in trace.tracks_below(host, TrackKind::Stream) {
             let rows = trace.tracks[stream.row()].rows();
             let starts = &trace.events.start[rows.clone()];
             let from = starts.partition_point(|it| it.0 < start);

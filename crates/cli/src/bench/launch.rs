@@ -1,12 +1,14 @@
 //! Starts a command several times through `strobe run`, in turns with another one.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use clap::CommandFactory as _;
 use tempfile::TempDir;
+
+use crate::output::note;
 
 /// The run folders of both commands, in the order they ran.
 #[derive(Debug)]
@@ -56,7 +58,7 @@ pub fn run_all(
             turns.reverse();
         }
         for (name, command) in turns.into_iter().filter(|it| !it.1.is_empty()) {
-            let _ = writeln!(io::stderr(), "run {} of {runs}: {}", round + 1, command.join(" "));
+            note(format!("run {} of {runs}: {}", round + 1, command.join(" ")));
             // Zeros in front, so that names sort in the order they ran.
             let folder = run_once(command, &root.join(format!("{name}-{:04}", round + 1)))?;
             match name {

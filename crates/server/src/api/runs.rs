@@ -7,24 +7,22 @@ use serde_json::{Value, json};
 use session::report::json::as_json;
 
 use super::{Answer, Opened, Refusal, RunNumber, computed, no_such_run};
-use crate::runs::Runs;
+use crate::runs::{Listed, Runs};
 
-pub(super) async fn list(State(runs): State<Arc<Runs>>) -> Answer {
-    let entries = runs.entries().iter().enumerate();
-    let list: Vec<Value> = entries
-        .map(|(id, it)| {
-            let path = it.path.display().to_string();
-            json!({"id": id, "name": it.name, "path": path, "state": it.status().state})
-        })
-        .collect();
-    Answer(json!(list))
+pub(super) async fn list(State(runs): State<Arc<Runs>>) -> Result<Answer, Refusal> {
+    let list = computed(move || runs.list()).await?;
+    let entry = |it: &Listed| {
+        let path = it.path.display().to_string();
+        json!({"id": it.id, "name": it.name, "path": path, "state": it.state})
+    };
+    Ok(Answer(list.iter().map(entry).collect::<Value>()))
 }
 
 pub(super) async fn status(
     State(runs): State<Arc<Runs>>,
     RunNumber(run): RunNumber,
 ) -> Result<Answer, Refusal> {
-    let it = runs.status(run).ok_or_else(no_such_run)?;
+    let it = computed(move || runs.status(run)).await?.ok_or_else(no_such_run)?;
     Ok(Answer(json!({
         "state": it.state,
         "phase": it.phase,

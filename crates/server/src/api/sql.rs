@@ -1,32 +1,87 @@
 //! Any question in SQL: a few at a time, each for so long.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Json};
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Json, Request};
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Extension, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use session::{SqlError, SqlLimits, SqlValue, value};
-use tokio::sync::Semaphore;
+use session::{QueryResult, SqlError, SqlLimits, SqlValue, StopFlag, value};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Answer, Opened, Refusal, computed};
+use crate::limits::Limits;
 use crate::runs::Runs;
 
 /// Longer than any question a person writes.
 const LONGEST_QUERY: usize = 256 << 10;
-/// As many as two people ask; the others wait their turn.
-const AT_ONCE: usize = 4;
 const MOST_ROWS: usize = 100_000;
 
-pub(super) fn routes() -> Router<Arc<Runs>> {
+pub(super) fn routes(turns: Arc<QueryTurns>) -> Router<Arc<Runs>> {
     Router::new()
         .route("/sql", post(query))
-        .layer(Extension(Arc::new(Semaphore::new(AT_ONCE))))
+        .layer(Extension(turns))
         .layer(DefaultBodyLimit::max(LONGEST_QUERY))
+}
+
+/// So many queries run at once.
+#[derive(Debug)]
+pub struct QueryTurns {
+    free: Arc<Semaphore>,
+    n_running: AtomicUsize,
+    most_running: AtomicUsize,
+    query_time: Duration,
+    body_time: Duration,
+}
+
+impl QueryTurns {
+    pub(crate) fn new(limits: &Limits) -> QueryTurns {
+        QueryTurns {
+            free: Arc::new(Semaphore::new(limits.queries)),
+            n_running: AtomicUsize::new(0),
+            most_running: AtomicUsize::new(0),
+            query_time: limits.query_time,
+            body_time: limits.body_time,
+        }
+    }
+
+    /// Queries that use a core now, whether or not somebody waits for their answer.
+    pub fn n_running(&self) -> usize {
+        self.n_running.load(Ordering::Relaxed)
+    }
+
+    /// As many as ever ran at once.
+    pub fn most_running(&self) -> usize {
+        self.most_running.load(Ordering::Relaxed)
+    }
+
+    /// A turn goes with its query to another thread: it ends when the query does, not when its
+    /// client leaves.
+    async fn next(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let closed = |_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends");
+        Arc::clone(&self.free).acquire_owned().await.map_err(closed)
+    }
+
+    fn counted<T>(&self, query: impl FnOnce() -> T) -> T {
+        let n = self.n_running.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most_running.fetch_max(n, Ordering::Relaxed);
+        let result = query();
+        self.n_running.fetch_sub(1, Ordering::Relaxed);
+        result
+    }
+}
+
+/// Stops the query when the answer is not waited for any more: the request is then dropped.
+struct StopWhenDropped(StopFlag);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -42,24 +97,38 @@ fn some_rows() -> usize {
 
 async fn query(
     Opened(session): Opened,
-    Extension(turns): Extension<Arc<Semaphore>>,
-    question: Result<Json<Question>, JsonRejection>,
+    Extension(turns): Extension<Arc<QueryTurns>>,
+    request: Request,
 ) -> Result<Answer, Refusal> {
-    let Json(question) = question?;
-    let _turn = turns.acquire_owned().await;
+    let arriving = Json::<Question>::from_request(request, &());
+    let Ok(arrived) = tokio::time::timeout(turns.body_time, arriving).await else {
+        return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the question does not arrive"));
+    };
+    let Json(question) = arrived?;
     let limits = SqlLimits {
         rows: question.limit.min(MOST_ROWS),
-        time: Duration::from_secs(20),
+        time: turns.query_time,
         ..SqlLimits::default()
     };
-    let result = computed(move || session.sql(&question.query, &limits)).await?;
-    let result = result.map_err(|it| refuse(&it))?;
+    let turn = turns.next().await?;
+    let stop = StopFlag::default();
+    let _stopper = StopWhenDropped(stop.clone());
+    let result = computed(move || {
+        let _turn = turn;
+        turns
+            .counted(|| session.sql_until(&question.query, &limits, &stop))
+            .map(|it| rows_json(&it))
+    });
+    result.await?.map(Answer).map_err(|it| refuse(&it))
+}
+
+fn rows_json(result: &QueryResult) -> Value {
     let row = |row: &Vec<SqlValue>| -> Value { row.iter().map(value::of_sql).collect() };
-    Ok(Answer(json!({
+    json!({
         "columns": result.columns,
         "rows": result.rows.iter().map(row).collect::<Value>(),
         "truncated": result.truncated,
-    })))
+    })
 }
 
 /// SQLite points at the place in a line of its own, which says more than a hint would.

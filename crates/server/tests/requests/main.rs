@@ -2,105 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot be asked is a failed test")]
 
-use std::io::{self, Read, Write};
+mod growing;
+mod limits;
+mod served;
+
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use server::{Runs, Server};
+use server::{Limits, Runs, Server};
 
-/// A server of its own for every test; it ends with the process.
-struct Served {
-    address: SocketAddr,
-    token: Option<String>,
-}
-
-fn serve(paths: &[&str]) -> Served {
-    serve_on("127.0.0.1:0", paths)
-}
-
-fn serve_on(bind: &str, paths: &[&str]) -> Served {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let paths: Vec<PathBuf> = paths.iter().map(|it| root.join(it)).collect();
-    let runs = Runs::find(&paths).unwrap();
-    let bind: SocketAddr = bind.parse().unwrap();
-    let (told, heard) = std::sync::mpsc::channel();
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let server = Server::new(Server::listen(bind).await.unwrap(), runs).unwrap();
-            assert!(server.url().starts_with("http://127.0.0.1:"), "{}", server.url());
-            let token = server.url().split_once("token=").map(|it| it.1.to_owned());
-            told.send((server.address().port(), token)).unwrap();
-            server.serve(std::future::pending()).await.unwrap();
-        });
-    });
-    let (port, token) = heard.recv().unwrap();
-    let served = Served { address: SocketAddr::from(([127, 0, 0, 1], port)), token };
-    let bearer = served.token.as_deref().map(|it| format!("Authorization: Bearer {it}\r\n"));
-    for run in 0..paths.len() {
-        let status = format!("/api/runs/{run}/status");
-        while !served.get_with(&status, bearer.as_deref().unwrap_or("")).body.contains("\"ready\"")
-        {
-            thread::sleep(Duration::from_millis(10));
-        }
-    }
-    served
-}
-
-#[derive(Debug)]
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Served {
-    fn get(&self, path: &str) -> Answer {
-        self.get_with(path, "")
-    }
-
-    fn get_with(&self, path: &str, headers: &str) -> Answer {
-        let host = self.address;
-        self.ask(&format!(
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Connection: close\r\n\r\n"
-        ))
-    }
-
-    fn post(&self, path: &str, body: &str) -> Answer {
-        let (host, n) = (self.address, body.len());
-        self.ask(&format!(
-            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
-             Content-Length: {n}\r\nConnection: close\r\n\r\n{body}"
-        ))
-    }
-
-    fn sql(&self, query: &str) -> Answer {
-        self.post("/api/runs/0/sql", &serde_json::json!({"query": query}).to_string())
-    }
-
-    fn ask(&self, request: &str) -> Answer {
-        self.try_ask(request.as_bytes()).unwrap()
-    }
-
-    /// A server that answers before it has read everything may close on us while we write.
-    fn try_ask(&self, request: &[u8]) -> io::Result<Answer> {
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-        let written = stream.write_all(request);
-        let mut bytes = Vec::new();
-        match stream.read_to_end(&mut bytes) {
-            Ok(_) => (),
-            Err(_) if !bytes.is_empty() => (),
-            Err(error) => return Err(written.err().unwrap_or(error)),
-        }
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
-        Ok(Answer { status, head: head.to_lowercase(), body: body.to_owned() })
-    }
-}
+use served::{Answer, serve, serve_on, serve_with};
 
 const KERAS: &str = "testdata/captured/keras_fit";
 const TWO_HOSTS: &str = "testdata/synthetic/two_hosts";
@@ -109,7 +23,10 @@ const TWO_HOSTS: &str = "testdata/synthetic/two_hosts";
 fn only_our_own_names_are_hosts() {
     let served = serve(&[KERAS]);
     let ask = |host: &str| {
-        served.ask(&format!("GET /api/runs HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+        let bearer = served.bearer();
+        served.ask(&format!(
+            "GET /api/runs HTTP/1.1\r\nHost: {host}\r\n{bearer}Connection: close\r\n\r\n"
+        ))
     };
     for own in ["127.0.0.1", "localhost", "LOCALHOST:1", "127.0.0.1:99", "[::1]:7878", "[::1]"] {
         assert_eq!(ask(own).status, 200, "{own}");
@@ -148,40 +65,70 @@ fn other_sites_may_not_ask() {
 }
 
 #[test]
-fn beyond_loopback_a_token_is_needed() {
-    let served = serve_on("0.0.0.0:0", &[KERAS]);
-    let token = served.token.clone().unwrap();
-    assert_eq!(token.len(), 32);
-    let refused = served.get("/api/runs");
-    assert_eq!(refused.status, 403);
-    assert!(refused.body.contains("token"), "{refused:?}");
-    assert!(!refused.body.contains(&token) && !refused.body.contains("keras"), "{refused:?}");
-    for wrong in
-        ["", "x", &token[1..], &format!("{token}0"), &token.to_uppercase().replace('0', "O")]
-    {
-        let header = format!("Authorization: Bearer {wrong}\r\n");
-        assert_eq!(served.get_with("/api/runs", &header).status, 403, "{wrong}");
-        assert_eq!(served.get(&format!("/api/runs?token={wrong}")).status, 403, "{wrong}");
+fn a_token_is_needed_on_loopback_and_elsewhere() {
+    for bind in ["127.0.0.1:0", "0.0.0.0:0"] {
+        let served = serve_on(bind, &[KERAS]);
+        let token = &served.token;
+        assert_eq!(token.len(), 32);
+        let ask = |path: &str, headers: &str| served.get_without_token(path, headers);
+        for path in ["/api/runs", "/api/rules", "/api/runs/0/report", "/api/runs/0/tables/op_time"]
+        {
+            let refused = ask(path, "");
+            assert_eq!(refused.status, 403, "{bind} {path}");
+            assert!(refused.body.contains("token"), "{refused:?}");
+            assert!(
+                !refused.body.contains(token) && !refused.body.contains("keras"),
+                "{refused:?}"
+            );
+        }
+        let wrong_case = token.to_uppercase().replace('0', "O");
+        for wrong in ["", "x", &token[1..], &format!("{token}0"), &wrong_case] {
+            let header = format!("Authorization: Bearer {wrong}\r\n");
+            assert_eq!(ask("/api/runs", &header).status, 403, "{wrong}");
+            assert_eq!(ask(&format!("/api/runs?token={wrong}"), "").status, 403, "{wrong}");
+            assert_eq!(ask("/api/runs", &format!("Cookie: token={token}\r\n")).status, 403);
+        }
+        assert_eq!(ask("/api/runs", &served.bearer()).status, 200);
+        assert_eq!(ask(&format!("/api/runs?token={token}"), "").status, 200);
+        // The page holds nothing of the user's; it asks with the token it was opened with.
+        assert_eq!(ask("/", "").status, 200);
     }
-    let header = format!("Authorization: Bearer {token}\r\n");
-    assert_eq!(served.get_with("/api/runs", &header).status, 200);
-    assert_eq!(served.get(&format!("/api/runs?token={token}")).status, 200);
-    // The page holds nothing of the user's; it asks with the token it was opened with.
-    assert_eq!(served.get("/").status, 200);
-    assert!(serve(&[KERAS]).token.is_none());
+    assert_ne!(serve(&[KERAS]).token, serve(&[KERAS]).token);
 }
 
 #[test]
 fn every_answer_keeps_browsers_strict() {
     let served = serve(&[KERAS]);
-    for path in ["/", "/api/runs", "/api/nothing", "/nothing", "/api/runs/0/report"] {
-        let head = served.get(path).head;
-        assert!(head.contains("content-security-policy: default-src 'none'"), "{path}: {head}");
-        assert!(head.contains("x-content-type-options: nosniff"), "{path}");
-        assert!(head.contains("x-frame-options: deny"), "{path}");
-        assert!(head.contains("cross-origin-resource-policy: same-origin"), "{path}");
+    let answers = [
+        ("the page", 200, served.get("/")),
+        ("data", 200, served.get("/api/runs")),
+        ("a report", 200, served.get("/api/runs/0/report")),
+        ("no such question", 404, served.get("/api/nothing")),
+        ("no such page", 404, served.get("/nothing")),
+        ("no token", 403, served.get_without_token("/api/runs", "")),
+        ("another site", 403, served.get_with("/api/runs", "Origin: http://evil.example\r\n")),
+        ("a method that is not", 405, served.post("/api/runs/0/report", "{}")),
+        ("and the other way", 405, served.get("/api/runs/0/sql")),
+        ("no SQL", 422, served.sql("selec 1")),
+        ("no JSON", 400, served.post("/api/runs/0/sql", "{")),
+        ("too long", 413, served.sql(&format!("select '{}'", "x".repeat(300 << 10)))),
+    ];
+    for (what, status, answer) in answers {
+        let Answer { status: found, head, .. } = answer;
+        assert_eq!(found, status, "{what}: {head}");
+        for header in [
+            "content-security-policy: default-src 'none'",
+            "x-content-type-options: nosniff",
+            "x-frame-options: deny",
+            "referrer-policy: no-referrer",
+            "cross-origin-resource-policy: same-origin",
+            "cross-origin-opener-policy: same-origin",
+        ] {
+            assert!(head.contains(header), "{what}: {head}");
+        }
+        let kept = if what == "the page" { "cache-control: no-cache" } else { "no-store" };
+        assert!(head.contains(kept), "{what}: {head}");
     }
-    assert!(served.get("/api/runs").head.contains("cache-control: no-store"));
 }
 
 #[test]
@@ -286,7 +233,7 @@ fn queries_only_read_and_only_so_much() {
 fn oversized_requests_are_cut_off() {
     let served = serve(&[KERAS]);
     let long_path = format!("/api/runs/0/timeline/search?q={}", "x".repeat(1 << 20));
-    let request = format!("GET {long_path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let request = format!("GET {long_path} HTTP/1.1\r\nHost: localhost\r\n{}\r\n", served.bearer());
     if let Ok(answer) = served.try_ask(request.as_bytes()) {
         assert!((400..500).contains(&answer.status), "{answer:?}");
     }
@@ -336,8 +283,11 @@ fn clients_that_leave_or_stall_hold_nobody_up() {
     let mut stalled = Vec::new();
     for client in 0..100 {
         let mut stream = TcpStream::connect(served.address).unwrap();
-        let request = "GET /api/runs/0/timeline/range?from=0&to=999999999999999 HTTP/1.1\r\n\
-                       Host: localhost\r\n\r\n";
+        let request = format!(
+            "GET /api/runs/0/timeline/range?from=0&to=999999999999999 HTTP/1.1\r\n\
+             Host: localhost\r\n{}\r\n",
+            served.bearer()
+        );
         match client % 4 {
             // Leaves in the middle of its own question, or of the answer.
             0 => stream.write_all(&request.as_bytes()[..20]).unwrap(),
@@ -348,8 +298,11 @@ fn clients_that_leave_or_stall_hold_nobody_up() {
             // Stays and says nothing, or promises a body that never comes.
             2 => stalled.push(stream),
             _ => {
-                let promise = "POST /api/runs/0/sql HTTP/1.1\r\nHost: localhost\r\n\
-                               Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{";
+                let promise = format!(
+                    "POST /api/runs/0/sql HTTP/1.1\r\nHost: localhost\r\n{}\
+                     Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n{{",
+                    served.bearer()
+                );
                 stream.write_all(promise.as_bytes()).unwrap();
                 stalled.push(stream);
             }
@@ -392,28 +345,8 @@ fn a_run_that_cannot_be_read_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("broken.xplane.pb");
     std::fs::write(&file, b"this is no profile").unwrap();
-    let served = {
-        let runs = Runs::find(std::slice::from_ref(&file)).unwrap();
-        let (told, heard) = std::sync::mpsc::channel();
-        thread::spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let listener = Server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
-                let server = Server::new(listener, runs).unwrap();
-                told.send(server.address()).unwrap();
-                server.serve(std::future::pending()).await.unwrap();
-            });
-        });
-        Served { address: heard.recv().unwrap(), token: None }
-    };
-    let status = loop {
-        let answer = served.get("/api/runs/0/status");
-        if !answer.body.contains("opening") {
-            break answer;
-        }
-        thread::sleep(Duration::from_millis(10));
-    };
+    let served = serve_with("127.0.0.1:0", &[file], Limits::default());
+    let status = served.wait_for(0, "failed");
     assert!(status.body.contains("\"failed\""), "{status:?}");
     let report = served.get("/api/runs/0/report");
     assert_eq!(report.status, 422, "{report:?}");
