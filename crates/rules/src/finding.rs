@@ -189,6 +189,8 @@ pub struct Evidence {
     pub table: Option<&'static str>,
     pub rows: Vec<usize>,
     pub events: Vec<EventId>,
+    /// Of rows of `step_time`: the part of the step that is meant.
+    pub category: Option<&'static str>,
 }
 
 impl Evidence {
@@ -199,6 +201,12 @@ impl Evidence {
     #[must_use]
     pub fn rows(self, table: &'static str, rows: Vec<usize>) -> Evidence {
         Evidence { table: Some(table), rows, ..self }
+    }
+
+    /// Rows of `step_time`, and which part of those steps is meant.
+    #[must_use]
+    pub fn steps(self, category: &'static str, rows: Vec<usize>) -> Evidence {
+        Evidence { category: Some(category), ..self.rows("step_time", rows) }
     }
 
     #[must_use]

@@ -11,6 +11,7 @@ mod discover;
 pub mod edit_diff;
 mod mapped;
 pub mod report;
+pub mod spotlight;
 mod sql;
 pub mod step_times;
 pub mod timeline;
