@@ -353,7 +353,8 @@ fn shows_in(trace: &Trace, marks: &[StepMark], events: &[EventId]) -> Vec<(Track
         let own = &marks[first..];
         let own = &own[..own.partition_point(|it| Some(it.host) <= host)];
         let at = own.partition_point(|it| it.start_ps <= from).checked_sub(1);
-        if let Some(it) = at.map(|it| &own[it]).filter(|it| from < it.start_ps + it.dur_ps)
+        if let Some(it) =
+            at.map(|it| &own[it]).filter(|it| from < it.start_ps.saturating_add(it.dur_ps))
             && found.last() != Some(&(it.host, it.step))
         {
             found.push((it.host, it.step));
@@ -376,7 +377,7 @@ fn nearest(trace: &Trace, mut events: Vec<EventId>, window: Span) -> (Vec<EventI
     if left_out > 0 {
         let distance = |it: &EventId| {
             let (from, to) = span_of(trace, *it);
-            (from - window.1).max(window.0 - to).max(0)
+            from.saturating_sub(window.1).max(window.0.saturating_sub(to)).max(0)
         };
         events.sort_by_cached_key(distance);
         events.truncate(MOST_LIT);

@@ -78,9 +78,7 @@ function Header({ row, model }: { row: Row; model: Model }) {
   const name = model.titleOf(track.id);
   return (
     <div class={`tl-head ${track.driving ? "tl-driving" : ""}`} style={place}>
-      <span class="tl-name" title={about(track)}>
-        {name}
-      </span>
+      <Name title={about(track)}>{name}</Name>
       {track.counter && track.n_events === 0 ? (
         <Scale track={track} />
       ) : (
@@ -104,6 +102,17 @@ function Header({ row, model }: { row: Row; model: Model }) {
         </span>
       )}
     </div>
+  );
+}
+
+/** A long name loses its middle: what tells it from others of a pool is at its end. */
+function Name({ title, children }: { title: string; children: string }) {
+  const [, start, end] = /^(.*)( #\d+)$/.exec(children) ?? [children, children, ""];
+  return (
+    <span class="tl-name" title={title}>
+      <span class="tl-start">{start}</span>
+      {end}
+    </span>
   );
 }
 

@@ -7,7 +7,7 @@ import { PANEL_WIDTH } from "./edge";
 import type { Model } from "./model";
 
 /** All columns are seen from this width on. */
-const LEAST = 420;
+const LEAST = 500;
 
 type RangeRow = RangeResult["rows"][number];
 
@@ -27,12 +27,13 @@ const COLUMNS: DataColumn<RangeRow>[] = [
       </span>
     ),
   },
-  { key: "count", title: "Count", kind: "count", value: (it) => it.count },
+  { key: "count", title: "Count", kind: "count", width: 70, value: (it) => it.count },
   {
     key: "self",
     title: "Self",
     doc: "Time in it and in nothing inside it; only what lies in the range",
     kind: "time",
+    width: 84,
     value: (it) => it.self_ps,
   },
   {
@@ -40,6 +41,7 @@ const COLUMNS: DataColumn<RangeRow>[] = [
     title: "Total",
     doc: "Only what lies in the range",
     kind: "time",
+    width: 84,
     value: (it) => it.total_ps,
   },
 ];

@@ -44,18 +44,20 @@ export function Workspace({ run, source, timeline }: WorkspaceProps) {
   useEffect(() => {
     const stage = new Stage(canvas.current!, source, timeline, route.peek().params["painter"]);
     const scroll = scroller.current!;
+    // Sizes are told once more after the view is left, when the references are gone.
+    const room = canvas.current!.parentElement!;
     model.scrollTo = (top) => {
       scroll.scrollTop = top;
       stage.scrolledTo(scroll.scrollTop);
     };
     const measure = () => {
-      const box = canvas.current!.parentElement!.getBoundingClientRect();
+      const box = room.getBoundingClientRect();
       stage.resize(box.width, box.height);
     };
     measure();
     model.open(stage);
     const sizes = new ResizeObserver(measure);
-    sizes.observe(canvas.current!.parentElement!);
+    sizes.observe(room);
     const deaf = listen(area.current!, stage, model);
     const again = () => setLost((n) => n + 1);
     stage.canvas.addEventListener("webglcontextlost", again);
