@@ -400,8 +400,8 @@ mod tests {
 
     /// Two ordinary steps around one that is slow, copies in all of them.
     const STEPS: &str = "
-        host/python: train#1 0..95, IteratorGetNext 0..30, train#2 100..295, train#3 300..395,
-            IteratorGetNext 300..330, train#4 400..495
+        host/python: train#1 0..95, IteratorGetNext 0..30, train#2 100..295, train#3 300..395
+        host/python: IteratorGetNext 300..330, train#4 400..495
         gpu0/stream7: matmul 40..70, matmul 140..270, matmul 340..370, matmul 440..470
     ";
 
