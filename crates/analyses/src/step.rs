@@ -960,6 +960,14 @@ pub fn median(values: &mut [i64]) -> Option<i64> {
     Some(low + (high - low) / 2)
 }
 
+/// The least value that a share of all values does not exceed: one of them, so that the order of
+/// percentiles is that of their shares.
+pub fn percentile(values: &mut [i64], share: f64) -> Option<i64> {
+    let rank = (values.len() as f64 * share).ceil() as usize;
+    let at = rank.clamp(1, values.len().max(1)) - 1;
+    (at < values.len()).then(|| *values.select_nth_unstable(at).1)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -967,7 +975,7 @@ mod tests {
     use trace::testing::draw;
     use trace::{Process, StepCount, Time, Window};
 
-    use super::{Step, first_is_warmup, median, warmup_of};
+    use super::{Step, first_is_warmup, median, percentile, warmup_of};
     use crate::Tables;
 
     /// Start, length (both µs), how found, complete, warm-up.
@@ -1286,6 +1294,16 @@ mod tests {
         assert_eq!(warmup_of(&[100, 101, 99, 100, 102]), 0);
         assert_eq!(warmup_of(&[349, 331, 287, 309, 251, 226, 264, 216]), 0, "drift");
         assert_eq!(warmup_of(&[100, 10, 10, 100, 10, 10, 100, 10]), 0, "a slow step comes again");
+    }
+
+    #[test]
+    fn percentiles_are_values_in_the_order_of_their_shares() {
+        assert_eq!(percentile(&mut [], 0.95), None);
+        assert_eq!(percentile(&mut [7], 0.95), Some(7));
+        assert_eq!(percentile(&mut [30, 10, 20], 0.5), Some(20));
+        // Of five the longest is both: anything between the last two would be less than p90.
+        let mut five = [50, 10, 30, 20, 40];
+        assert_eq!([0.9, 0.95].map(|it| percentile(&mut five, it)), [Some(50); 2]);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! Robust: the median and the median distance from it say what is typical, so a few long steps do
 //! not hide themselves. Where steps fall into two groups, the faster one is typical.
 
-use crate::step::{HostSteps, Step, median};
+use crate::step::{HostSteps, Step, median, percentile};
 use crate::{Analysis, Tables};
 
 table! {
@@ -26,7 +26,7 @@ table! {
         spread_ps: i64,
         /// A step beyond this is slow: an outlier.
         limit_ps: i64,
-        /// Half of the steps take no longer.
+        /// The median step: half of the steps take no longer.
         p50_ps: i64,
         /// Nine of ten steps take no longer.
         p90_ps: i64,
@@ -49,7 +49,7 @@ pub const FEWEST: usize = 5;
 
 /// The ranks that the columns of the table are called after.
 /// Source: choice, those that latencies are promised by.
-const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+const QUANTILES: [f64; 3] = [0.9, 0.99, 0.999];
 /// Of two groups the faster has at least one part in so many of the steps.
 /// Source: choice, a guess: a third.
 const FASTER_PART: usize = 3;
@@ -95,9 +95,9 @@ fn spread(host: &str, mut durs: Vec<i64>) -> Option<StepSpread> {
     let typical_ps = median(&mut durs[..first_slow].to_vec()).unwrap_or(middle);
     let excess: i128 = durs[first_slow..].iter().map(|&it| i128::from(it - typical_ps)).sum();
     let n = durs.len() as i128;
-    let rank =
-        |share: f64| durs[((durs.len() as f64 * share).ceil() as usize).clamp(1, durs.len()) - 1];
-    let [p50_ps, p90_ps, p99_ps, p999_ps] = QUANTILES.map(rank);
+    let [p90_ps, p99_ps, p999_ps] =
+        QUANTILES.map(|it| percentile(&mut durs, it).unwrap_or(typical_ps));
+    let p50_ps = median(&mut durs)?;
     let slow = durs.len() - first_slow;
     Some(StepSpread {
         host: host.to_owned(),
@@ -158,7 +158,10 @@ mod tests {
     fn percentiles_are_steps() {
         let durs: Vec<i64> = (1..=100).collect();
         let row = spread("h", durs).unwrap();
+        // The median of an even number lies between two.
         assert_eq!((row.p50_ps, row.p90_ps, row.p99_ps, row.p999_ps), (50, 90, 99, 100));
+        let row = spread("h", vec![10, 20, 40, 50, 60, 80]).unwrap();
+        assert_eq!((row.p50_ps, row.p90_ps, row.p99_ps), (45, 80, 80));
         assert!(spread("h", vec![1, 2, 3, 4]).is_none());
     }
 }

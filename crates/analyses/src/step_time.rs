@@ -9,6 +9,8 @@
 //! A run without an accelerator computes on the host: its ops take the place of kernels. Ops of
 //! the input pipeline do not; they run ahead of the step that uses them.
 
+mod when;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -19,6 +21,8 @@ use trace::{EdgeKind, EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 use crate::span::{Span, add, covered, intersect, subtract, union, within};
 use crate::step::{HostSteps, Step, is_pipeline_thread, median, top_calls_among};
 use crate::{Analysis, Model, Tables};
+
+pub use when::when;
 
 table! {
     /// Where the time of each training step went, on each device.
@@ -826,6 +830,11 @@ const DEVICE_PARTS: [usize; 4] = [1, 5, 6, 7];
 
 /// Gives every instant of `window` to one category at most.
 fn parts(window: Span, busy: [&[Span]; 5], host: &HostTime) -> Parts {
+    instants(window, busy, host).map(|it| covered(window, &it))
+}
+
+/// When each category was: sets that are disjoint, and may reach beyond the window.
+fn instants<'a>(window: Span, busy: [&'a [Span]; 5], host: &'a HostTime) -> [Cow<'a, [Span]>; 9] {
     let [compute, collective, copy_in, copy_out, infeed] = busy;
     // Compute comes first and is by far the largest set: where nothing else runs on the
     // device, it is all that is taken, and no copy of it is made.
@@ -845,17 +854,16 @@ fn parts(window: Span, busy: [&[Span]; 5], host: &HostTime) -> Parts {
     input.extend_from_slice(&infeed);
     let input = union(input);
     [
-        &*input,
-        &transfer_in,
-        &compile,
-        &python,
-        &runtime,
-        compute,
-        &collective,
-        &transfer_out,
-        &output,
+        Cow::Owned(input),
+        Cow::Owned(transfer_in),
+        Cow::Owned(compile),
+        Cow::Owned(python),
+        Cow::Owned(runtime),
+        Cow::Borrowed(compute),
+        Cow::Owned(collective),
+        Cow::Owned(transfer_out),
+        Cow::Owned(output),
     ]
-    .map(|it| covered(window, it))
 }
 
 impl StepTime {

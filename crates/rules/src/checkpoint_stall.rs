@@ -83,7 +83,7 @@ impl Rule for CheckpointStall {
             let at = (0..rows.len())
                 .filter(|&it| rows[it].counts && rows[it].output_ps * PART_OF_MEAN > cost.0);
             finding = finding
-                .evidence(Evidence::text(text).rows("step_time", at.take(MOST_ROWS).collect()));
+                .evidence(Evidence::text(text).steps("output", at.take(MOST_ROWS).collect()));
         }
         finding = finding.evidence(
             Evidence::text(format!("Most of that time is spent in {name}")).events(events),

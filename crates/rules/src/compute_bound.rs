@@ -53,7 +53,7 @@ impl Rule for ComputeBound {
             finding = finding.evidence(Evidence::text(text).rows("op_time", vec![op.row]));
         } else {
             let text = format!("Compute takes {}", facts.per_step(facts.of("compute")));
-            finding = finding.evidence(Evidence::text(text).rows("step_time", Facts::rows(tables)));
+            finding = finding.evidence(Evidence::text(text).steps("compute", Facts::rows(tables)));
         }
         let fix = if facts.on_device {
             Fix::new(Change::HalfPrecision, "Compute in 16 bits if the hardware supports it")

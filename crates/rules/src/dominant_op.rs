@@ -136,7 +136,7 @@ impl Rule for DominantOp {
                 crate::confidence::STRONG
             })
             .evidence(Evidence::text(how_often).rows("op_time", rows))
-            .evidence(Evidence::text(only).rows("step_time", Facts::rows(tables)));
+            .evidence(Evidence::text(only).steps("compute", Facts::rows(tables)));
         match advice(&main.op_type) {
             Some(it) => finding.fix(Fix::new(Change::CheaperOp, it).gives(gain)),
             // Where no cheaper equal is known, it may well be what the model is for.

@@ -52,7 +52,7 @@ impl Rule for ExposedCollective {
                 "Devices communicate without computing for {}",
                 facts.per_step(cost)
             ))
-            .rows("step_time", Facts::rows(tables)),
+            .steps("collective", Facts::rows(tables)),
         );
         let gain = Prediction::of(tables, "without collective");
         // Waiting for a late device looks like communication.

@@ -189,6 +189,8 @@ pub struct Evidence {
     pub table: Option<&'static str>,
     pub rows: Vec<usize>,
     pub events: Vec<EventId>,
+    /// Of rows of `step_time`: the part of the step that is meant.
+    pub category: Option<&'static str>,
 }
 
 impl Evidence {
@@ -199,6 +201,12 @@ impl Evidence {
     #[must_use]
     pub fn rows(self, table: &'static str, rows: Vec<usize>) -> Evidence {
         Evidence { table: Some(table), rows, ..self }
+    }
+
+    /// Rows of `step_time`, and which part of those steps is meant.
+    #[must_use]
+    pub fn steps(self, category: &'static str, rows: Vec<usize>) -> Evidence {
+        Evidence { category: Some(category), ..self.rows("step_time", rows) }
     }
 
     #[must_use]
@@ -224,6 +232,8 @@ pub struct Fix {
     pub why: Option<String>,
     /// What bounds the step after it.
     pub then: Option<LimitedBy>,
+    /// The row of the table `what_if` that the gain rests on, by its `change`.
+    pub what_if: Option<String>,
 }
 
 /// Why a fix has no gain, where nothing better is known.
@@ -234,9 +244,9 @@ const ONE_STEP: &str = "one captured step is not enough for a prediction";
 impl Fix {
     /// Advice in words, or with [`Fix::edit`] as code.
     pub fn new(change: Change, text: impl Into<String>) -> Fix {
-        let (edit, site, diff, amount, gain, why, then) =
-            (None, None, None, None, None, None, None);
-        Fix { change, text: text.into(), edit, site, diff, amount, gain, why, then }
+        let (edit, site, diff, amount, gain, why, then, what_if) =
+            (None, None, None, None, None, None, None, None);
+        Fix { change, text: text.into(), edit, site, diff, amount, gain, why, then, what_if }
     }
 
     #[must_use]
@@ -247,7 +257,9 @@ impl Fix {
     #[must_use]
     pub fn gives(self, prediction: Option<impl Into<Prediction>>) -> Fix {
         match prediction.map(Into::into) {
-            Some(it) => Fix { gain: Some(it.gain.in_order()), then: it.then, ..self },
+            Some(it) => {
+                Fix { gain: Some(it.gain.in_order()), then: it.then, what_if: it.change, ..self }
+            }
             None => self,
         }
     }

@@ -103,6 +103,8 @@ const AS_IT_IS: Rest = Rest { at_best: 1.0 - PROFILED, most_ps: 0, behind: MOVED
 pub struct Prediction {
     pub gain: Gain,
     pub then: Option<LimitedBy>,
+    /// The row of the table `what_if` that it comes from.
+    pub change: Option<String>,
 }
 
 /// What holds a step after a change.
@@ -168,13 +170,14 @@ impl Prediction {
             None if !on_device => UNDISTURBED,
             _ => AS_IT_IS,
         };
-        Some(Prediction { gain: Gain::between(old, new, &rest), then })
+        let change = Some(row.change.clone());
+        Some(Prediction { gain: Gain::between(old, new, &rest), then, change })
     }
 }
 
 impl From<Gain> for Prediction {
     fn from(gain: Gain) -> Prediction {
-        Prediction { gain, then: None }
+        Prediction { gain, then: None, change: None }
     }
 }
 

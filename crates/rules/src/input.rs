@@ -271,7 +271,7 @@ impl Input {
         if self.locked > wait {
             text += &format!("; about {} more goes to waiting for Python's lock", self.locked);
         }
-        Evidence::text(text).rows("step_time", Facts::rows(tables))
+        Evidence::text(text).steps("input", Facts::rows(tables))
     }
 
     fn about(&self, stage: &Stage) -> Evidence {

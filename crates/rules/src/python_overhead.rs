@@ -89,7 +89,7 @@ impl Rule for PythonOverhead {
         }
         finding = finding.evidence(
             Evidence::text(format!("Outside any framework call: {}", facts.per_step(python)))
-                .rows("step_time", Facts::rows(tables)),
+                .steps("python", Facts::rows(tables)),
         );
         let known = holder.is_some();
         if let Some(place) = place_of_loop(tables).filter(|_| !known) {

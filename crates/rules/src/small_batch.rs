@@ -104,7 +104,7 @@ impl Rule for SmallBatch {
                 format!("The batch is too small: {share} of each step ({fixed}) is fixed overhead"),
                 edits::TIMES_LARGER_BATCH.with(times),
                 Evidence::text(format!("The ops of a step compute for {}", facts.of("compute")))
-                    .rows("step_time", Facts::rows(tables)),
+                    .steps("compute", Facts::rows(tables)),
             ),
         };
         let amount = told.and_then(|it| u32::try_from(it.0 * times).ok());

@@ -197,12 +197,12 @@ impl Late {
         };
         finding = finding.evidence(
             Evidence::text(format!("{last} of {} devices", self.n_devices))
-                .rows("step_time", own.clone()),
+                .steps("collective", own.clone()),
         );
         if let Some((category, longer)) = self.spends_longer(tables) {
             finding = finding.evidence(
                 Evidence::text(format!("It spends {longer} more per step on {category}"))
-                    .rows("step_time", own),
+                    .steps(category, own),
             );
             let text = match category {
                 "input" => format!("Give {host} the same input pipeline as the others"),

@@ -75,7 +75,10 @@ impl Rule for TransferBound {
         }
         if finding.evidence.is_empty() {
             let text = format!("Copies take {}", facts.per_step(cost));
-            finding = finding.evidence(Evidence::text(text).rows("step_time", Facts::rows(tables)));
+            finding = finding.evidence(Evidence::text(text).steps(
+                if to >= from { "transfer_in" } else { "transfer_out" },
+                Facts::rows(tables),
+            ));
         }
         if to >= from {
             finding = finding.fix(

@@ -1,6 +1,7 @@
 //! What the page asks (`docs/api.md`): JSON for what is small, a compact binary for the timeline.
 
 pub(crate) mod counters;
+pub(crate) mod evidence;
 mod runs;
 mod sql;
 pub(crate) mod tables;
@@ -27,6 +28,7 @@ pub(crate) fn routes(runs: Arc<Runs>, turns: Arc<QueryTurns>) -> Router {
         .route("/status", get(runs::status))
         .route("/report", get(runs::report))
         .merge(counters::routes())
+        .merge(evidence::routes())
         .merge(tables::routes())
         .merge(sql::routes(turns))
         .merge(timeline::routes());

@@ -21,7 +21,7 @@ use session::report::json::as_json;
 use session::timeline::Overview;
 use trace::{EventId, StrId, Trace, TrackId, TrackKind};
 
-use crate::api::{counters, tables, timeline};
+use crate::api::{counters, evidence, tables, timeline};
 use crate::page;
 
 /// What of the run goes into the file.
@@ -102,6 +102,18 @@ fn answers(session: &Session, part: &Part) -> Value {
     report["run"]["path"] = json!(name);
     part.renumber_evidence(&mut report["findings"]);
     answers.insert("runs/0/report".to_owned(), report);
+    let mut lit = Vec::new();
+    for mut it in evidence::all(session, Some((part.window.start, part.window.end))) {
+        it.events.retain(|hit| part.place(u64::from(hit.event.0)).is_some());
+        if it.events.is_empty() && it.spans.is_empty() {
+            continue;
+        }
+        let mut full = evidence::in_full(&it);
+        part.renumber_lit(&mut full["events"]);
+        answers.insert(format!("runs/0/evidence/{}", it.id), full);
+        lit.push(evidence::in_short(&it));
+    }
+    answers.insert("runs/0/evidence".to_owned(), json!(lit));
     for table in analyses::ALL {
         let mut rows = tables::rows_json(session, *table, 0..MOST_ROWS);
         let at = table.columns().iter().position(|it| it.name == "event");
@@ -190,6 +202,12 @@ impl Part {
             if finding.get("symptoms").is_some() {
                 self.renumber_evidence(&mut finding["symptoms"]);
             }
+        }
+    }
+
+    fn renumber_lit(&self, events: &mut Value) {
+        for it in events.as_array_mut().into_iter().flatten() {
+            it[0] = self.renumbered(&it[0]);
         }
     }
 

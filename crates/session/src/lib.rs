@@ -11,6 +11,7 @@ mod discover;
 mod disk;
 pub mod edit_diff;
 pub mod report;
+pub mod spotlight;
 mod sql;
 pub mod step_times;
 pub mod timeline;

@@ -14,7 +14,7 @@ use analyses::pace::Pace;
 use analyses::run_info::{
     Device, devices, frameworks, hidden_devices, hides_its_work, unrecorded, window,
 };
-use analyses::step::{Step, median};
+use analyses::step::{Step, median, percentile};
 use analyses::step_time::{CATEGORIES, StepTime};
 use analyses::stream_sum::StreamSums;
 use rules::Diagnosis;
@@ -374,14 +374,6 @@ fn step_facts(steps: &[Step]) -> Option<StepFacts> {
     })
 }
 
-/// The value below which a share of the others lies, between neighbours by proportion.
-fn percentile(values: &mut [i64], share: f64) -> Option<i64> {
-    values.sort_unstable();
-    let at = share * values.len().checked_sub(1)? as f64;
-    let (low, high) = (values[at.floor() as usize], values[at.ceil() as usize]);
-    Some(low + ((high - low) as f64 * at.fract()).round() as i64)
-}
-
 impl Report {
     /// The largest category.
     pub fn main(&self) -> Option<&Share> {
@@ -406,17 +398,4 @@ fn slowest<K: Ord + Into<String>>(times: BTreeMap<K, i64>) -> Option<Culprit> {
     let all: f64 = times.values().map(|&it| it as f64).sum();
     let (name, time) = times.into_iter().max_by_key(|it| it.1)?;
     (time > 0).then(|| Culprit { name: name.into(), share: time as f64 / all })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::percentile;
-
-    #[test]
-    fn percentiles_lie_between_neighbours() {
-        assert_eq!(percentile(&mut [], 0.95), None);
-        assert_eq!(percentile(&mut [7], 0.95), Some(7));
-        assert_eq!(percentile(&mut [30, 10, 20], 0.5), Some(20));
-        assert_eq!(percentile(&mut [0, 100], 0.95), Some(95));
-    }
 }

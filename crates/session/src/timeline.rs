@@ -72,6 +72,10 @@ impl Timeline {
         Timeline { tables, lanes, counters }
     }
 
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
     pub(crate) fn trace(&self) -> &Trace {
         self.tables.trace()
     }

@@ -70,12 +70,37 @@ export interface Evidence {
   events: number[];
 }
 
+/** Evidence that is on the timeline: what to look at, and how much of it is lit. */
+export interface Spotlight {
+  /** `0.1` is the second evidence of the first finding; `0.2.1` is of its third symptom. */
+  id: string;
+  from: number;
+  to: number;
+  step: number | null;
+  n_events: number;
+  /** Time that is lit where no event stands for it. */
+  lit_ps: number;
+}
+
+export interface LitEvidence extends Spotlight {
+  /** `event, track, lane, start_ps, dur_ps` */
+  events: [number, number, number, number, number][];
+  spans: [from: number, to: number][];
+  /** Events beyond those. */
+  left_out: number;
+}
+
 export interface Fix {
   change: string;
   text: string;
   edit: string | null;
   where: { file: string; line: number } | null;
   gain: string | null;
+  speedup_low: number | null;
+  speedup_high: number | null;
+  step_after_ms: { low: number; likely: number; high: number } | null;
+  /** The row of the table `what_if` that the gain rests on, by its `change`. */
+  what_if: string | null;
   then_limited_by: string | null;
   why: string | null;
 }

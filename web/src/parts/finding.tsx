@@ -6,16 +6,17 @@ import type { Finding } from "../data/types";
 import { percent, sentence } from "../format";
 import { remember, route } from "../router";
 import { Code } from "./copy";
-import { bestPlace, placeOf, type StepWindow } from "./evidence";
+import { bestPlace, placeOf, type Spotlights } from "./evidence";
 import { inline, Markdown } from "./markdown";
 import "./finding.css";
 
 interface FindingsProps {
   findings: Finding[];
-  stepOf: StepWindow;
+  /** What of the evidence is on the timeline; null while that is not known. */
+  lit: Spotlights | null;
 }
 
-export function Findings({ findings, stepOf }: FindingsProps) {
+export function Findings({ findings, lit }: FindingsProps) {
   const { open } = route.value.params;
   // The first is open until somebody chooses otherwise.
   const opened = new Set((open ?? "1").split(",").map(Number));
@@ -33,7 +34,7 @@ export function Findings({ findings, stepOf }: FindingsProps) {
           number={at + 1}
           open={opened.has(at + 1)}
           toggle={() => toggle(at + 1)}
-          stepOf={stepOf}
+          lit={lit}
         />
       ))}
     </ol>
@@ -45,11 +46,12 @@ interface RowProps {
   number: number;
   open: boolean;
   toggle: () => void;
-  stepOf: StepWindow;
+  lit: Spotlights | null;
 }
 
-function Row({ finding, number, open, toggle, stepOf }: RowProps) {
-  const place = bestPlace(finding.evidence, stepOf);
+function Row({ finding, number, open, toggle, lit }: RowProps) {
+  const name = String(number - 1);
+  const place = lit && bestPlace(name, finding.evidence, lit);
   const id = `finding-${number}`;
   return (
     <li class={`finding ${finding.severity}`} id={id}>
@@ -78,7 +80,7 @@ function Row({ finding, number, open, toggle, stepOf }: RowProps) {
         )}
       </div>
       <div class="more" id={`${id}-more`} hidden={!open}>
-        {open && <More finding={finding} stepOf={stepOf} />}
+        {open && <More finding={finding} name={name} lit={lit} />}
       </div>
     </li>
   );
@@ -93,12 +95,13 @@ const Severity = ({ it }: { it: Finding }) => (
   </span>
 );
 
-function More({ finding, stepOf }: { finding: Finding; stepOf: StepWindow }) {
+function More(props: { finding: Finding; name: string; lit: Spotlights | null }) {
+  const { finding, name, lit } = props;
   return (
     <>
       <ul class="evidence">
         {finding.evidence.map((it, at) => {
-          const place = placeOf(it, stepOf);
+          const place = lit && placeOf(`${name}.${at}`, it, lit);
           return (
             <li key={at}>
               {sentence(it.text)}{" "}
@@ -126,7 +129,7 @@ function More({ finding, stepOf }: { finding: Finding; stepOf: StepWindow }) {
       {finding.symptoms && finding.symptoms.length > 0 && (
         <ul class="symptoms" aria-label="Also triggers">
           {finding.symptoms.map((it, at) => {
-            const place = bestPlace(it.evidence, stepOf);
+            const place = lit && bestPlace(`${name}.${at}`, it.evidence, lit);
             return (
               <li key={at}>
                 Also triggers <RuleLink rule={it.rule} />: {sentence(it.title)}{" "}

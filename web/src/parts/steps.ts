@@ -1,9 +1,7 @@
 // Steps as their tables tell them, put beside one another for drawing.
 
-import type { Category, TableData } from "../data/types";
+import type { Category } from "../data/types";
 import { CATEGORIES } from "../data/types";
-import { records } from "../data/store";
-import type { StepWindow } from "./evidence";
 
 export interface Step {
   host: string;
@@ -77,20 +75,4 @@ export function runsOf<T>(list: T[], belongs: (it: T) => boolean, x: (it: T) => 
     last = at;
   });
   return found;
-}
-
-/** Finds the step of a row of `step`, `step_time` or `step_outlier`. */
-export function windowsOf(steps: TableData | null, others: (TableData | null)[]): StepWindow {
-  const all = steps ? records<Step>(steps) : [];
-  const at = new Map(all.map((it) => [`${it.host}\n${it.step}`, it]));
-  const tables = new Map(
-    [steps, ...others]
-      .filter((it) => it !== null)
-      .map((it) => [it.name, records<{ host: string; step: number }>(it)]),
-  );
-  return (table, row) => {
-    const one = tables.get(table)?.[row];
-    const step = one && at.get(`${one.host}\n${one.step}`);
-    return step ? { from: step.start_ps, to: step.start_ps + step.dur_ps } : null;
-  };
 }

@@ -1,5 +1,6 @@
 // What a step would take if something changed: always a range, drawn under the step as it is.
 
+import type { Finding, Fix } from "../data/types";
 import { gain, plain, time } from "../format";
 import "./what-if.css";
 
@@ -19,7 +20,54 @@ const OF_INPUT = /^(prefetch$|parallel |cache |without python in |without Iterat
 export const isOfInput = (it: WhatIf): boolean =>
   OF_INPUT.test(it.change) || it.change === "without input";
 
-export function WhatIfs({ rows, label }: { rows: WhatIf[]; label: string }) {
+/** What a step takes after a change, and how much faster that is. */
+export interface After {
+  best_ps: number;
+  likely_ps: number;
+  worst_ps: number;
+  faster: string;
+  /** Why nothing is promised. */
+  why: string | null;
+}
+
+/**
+ * What a finding promises of a change is what is shown of it, also here: it rests on the replayed
+ * steps, and counts besides how far runs differ and what recording costs.
+ */
+export function after(it: WhatIf, findings: Finding[]): After {
+  const all = findings.flatMap((of) => [of, ...(of.symptoms ?? [])]);
+  const fixes = all.flatMap((of) => of.fix).filter((fix) => fix.what_if === it.change);
+  const fix: Fix | undefined = fixes.find((fix) => fix.step_after_ms) ?? fixes[0];
+  const step = fix?.step_after_ms;
+  if (fix && step) {
+    const ps = (ms: number) => ms * 1e9;
+    return {
+      best_ps: ps(step.low),
+      likely_ps: ps(step.likely),
+      worst_ps: ps(step.high),
+      faster: gain(fix.speedup_low, fix.speedup_high),
+      why: null,
+    };
+  }
+  return {
+    best_ps: it.best_ps,
+    likely_ps: it.new_step_ps,
+    worst_ps: it.worst_ps,
+    faster: fix ? "not told" : faster(it),
+    why: fix?.why ?? null,
+  };
+}
+
+interface WhatIfsProps {
+  rows: WhatIf[];
+  findings: Finding[];
+  label: string;
+}
+
+export function WhatIfs({ rows: given, findings, label }: WhatIfsProps) {
+  const rows = given
+    .map((it) => ({ ...it, ...after(it, findings) }))
+    .sort((a, b) => a.likely_ps - b.likely_ps);
   const most = Math.max(...rows.map((it) => Math.max(it.step_ps, it.worst_ps)));
   const at = (ps: number) => `${(ps / most) * 100}%`;
   return (
@@ -36,36 +84,35 @@ export function WhatIfs({ rows, label }: { rows: WhatIf[]; label: string }) {
         </tr>
       </thead>
       <tbody>
-        {rows
-          .slice()
-          .sort((a, b) => a.new_step_ps - b.new_step_ps)
-          .map((it) => (
-            <tr key={it.change}>
-              <th scope="row" class="change" title={it.change}>
-                {inWords(it.change)}
-              </th>
-              <td class="range-cell">
-                <div class="range" aria-hidden="true">
-                  <i class="now" style={{ width: at(it.step_ps) }} />
-                  <i
-                    class="span"
-                    style={{
-                      left: at(it.best_ps),
-                      width: `calc(${at(it.worst_ps - it.best_ps)} + 2px)`,
-                    }}
-                  />
-                  <i class="likely" style={{ left: at(it.new_step_ps) }} />
-                </div>
-              </td>
-              <td class="number">
-                {time(it.best_ps) === time(it.worst_ps)
-                  ? time(it.best_ps)
-                  : `${time(it.best_ps)} – ${time(it.worst_ps)}`}
-              </td>
-              <td class="number">{faster(it)}</td>
-              <td class="faint">{it.limited_by && stageName(it.limited_by)}</td>
-            </tr>
-          ))}
+        {rows.map((it) => (
+          <tr key={it.change}>
+            <th scope="row" class="change" title={it.change}>
+              {inWords(it.change)}
+            </th>
+            <td class="range-cell">
+              <div class="range" aria-hidden="true">
+                <i class="now" style={{ width: at(it.step_ps) }} />
+                <i
+                  class="span"
+                  style={{
+                    left: at(it.best_ps),
+                    width: `calc(${at(it.worst_ps - it.best_ps)} + 2px)`,
+                  }}
+                />
+                <i class="likely" style={{ left: at(it.likely_ps) }} />
+              </div>
+            </td>
+            <td class="number">
+              {time(it.best_ps) === time(it.worst_ps)
+                ? time(it.best_ps)
+                : `${time(it.best_ps)} – ${time(it.worst_ps)}`}
+            </td>
+            <td class="number" title={it.why ?? undefined}>
+              {it.faster}
+            </td>
+            <td class="faint">{it.limited_by && stageName(it.limited_by)}</td>
+          </tr>
+        ))}
       </tbody>
     </table>
   );

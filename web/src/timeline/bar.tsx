@@ -47,12 +47,15 @@ export function Bar({ model }: { model: Model }) {
       >
         Select range
       </button>
+      <button
+        title="A mark with a note in the middle; at the pointer  k"
+        onClick={() =>
+          model.stage && model.addNote(model.stage.view.time(model.stage.view.width / 2))
+        }
+      >
+        Note
+      </button>
       <span class="tl-gap" />
-      {model.lit.value.length > 0 && (
-        <button title="Stop lighting them" onClick={() => model.unlight()}>
-          {thousands(model.lit.value.length)} lit ×
-        </button>
-      )}
       <input
         type="search"
         class="tl-filter"

@@ -1,6 +1,6 @@
 // One track of one tile, ready to be drawn and to be pointed at.
 
-import { NO_NAME, OPEN_END, tileLength, type TrackTile, type Window } from "./tiles";
+import { NO_NAME, OPEN_END, tileLength, type TrackTile } from "./tiles";
 
 /** What is written into a span's last word, beside lane and kind. */
 export const LIT = 1;
@@ -16,13 +16,32 @@ const COLUMN_BYTES = 8 + 5 * 4 + 2 + 4 * 4 * SPAN_WORDS;
 /** Which events are lit, the rest being dimmed. */
 export interface Lights {
   lit: ReadonlySet<number>;
-  /** Of each track, when lit events are: they may be merged into others. */
-  times: ReadonlyMap<number, readonly Window[]>;
+  /** When lit events begin, by track and lane, sorted: they may be merged into others. */
+  starts: ReadonlyMap<number, Float64Array>;
   /** Changes with the lit events. */
   marks: number;
 }
 
-const NEVER: readonly Window[] = [];
+/** A lane of a track, as a number; −1 stands for events of which the lane is not known. */
+const laneOf = (track: number, lane: number): number => track * 512 + lane + 1;
+
+export function lightsOf(
+  places: readonly { event: number; track: number; lane?: number; start_ps: number }[],
+  marks: number,
+): Lights {
+  const starts = new Map<number, number[]>();
+  for (const it of places) {
+    const key = laneOf(it.track, it.lane ?? -1);
+    const own = starts.get(key);
+    if (own) own.push(it.start_ps);
+    else starts.set(key, [it.start_ps]);
+  }
+  return {
+    lit: new Set(places.map((it) => it.event)),
+    starts: new Map([...starts].map(([key, own]) => [key, Float64Array.from(own).sort()])),
+    marks,
+  };
+}
 
 export class Block {
   readonly level: number;
@@ -96,14 +115,14 @@ export class Block {
   }
 
   /** The spans as they are drawn; those of lit events are marked, or what they are merged into. */
-  words({ lit, times }: Lights): Uint32Array {
-    const litTimes = times.get(this.spans.track) ?? NEVER;
+  words(lights: Lights): Uint32Array {
+    const { lit } = lights;
     const { left, right, lane, kind, count, total, event } = this.spans;
     const words = new Uint32Array(this.n * SPAN_WORDS);
     for (let at = 0; at < this.n; at += 1) {
       const merged = count[at]! > 1;
       let flags = merged ? MERGED : count[at] === 0 ? CONTINUES : 0;
-      if (lit.size > 0 && (lit.has(event[at]!) || (merged && this.holdsAny(at, litTimes)))) {
+      if (lit.size > 0 && (lit.has(event[at]!) || (merged && this.holdsAny(at, lights)))) {
         flags |= LIT;
       }
       let fill = 255;
@@ -119,8 +138,20 @@ export class Block {
     return words;
   }
 
-  private holdsAny(at: number, times: readonly Window[]): boolean {
-    const [from, to] = [this.start(at), this.end(at)];
-    return times.some((it) => it.from >= from && it.to <= to);
+  /** Whether a lit event begins within a span; both ends were rounded. */
+  private holdsAny(at: number, { starts }: Lights): boolean {
+    const slack = this.length / 2 ** 31;
+    const [from, to] = [this.start(at) - slack, this.end(at) + slack];
+    return [this.spans.lane[at]!, -1].some((lane) => {
+      const own = starts.get(laneOf(this.spans.track, lane));
+      if (!own) return false;
+      let [low, high] = [0, own.length];
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (own[middle]! < from) low = middle + 1;
+        else high = middle;
+      }
+      return low < own.length && own[low]! <= to;
+    });
   }
 }

@@ -2,9 +2,11 @@
 // 2-D canvas for text on top. A canvas takes a rectangle at a time, and zoomed out a frame has
 // tens of thousands: as pixels they cost a tenth.
 
-import { CONTINUES, LIT, MERGED, SPAN_WORDS, type Block, type Lights } from "./block";
+import { CONTINUES, LIT, SPAN_WORDS, type Block, type Lights } from "./block";
 import {
+  FAINTEST,
   FONT_PX,
+  LIT_LEAST,
   fontFamily,
   mix,
   type BlockPlace,
@@ -15,8 +17,9 @@ import {
 import { OPEN_END } from "./tiles";
 
 const PART = 1 / 2 ** 32;
-/** Colours of spans: kind, how full in four grades, lit, merged. */
-const FILLS = 1 << 12;
+/** Colours of spans: kind, how full in 32 grades, lit. */
+const GRADES = 31;
+const FILLS = 1 << 14;
 
 export class CanvasPainter implements Painter {
   readonly name = "canvas";
@@ -130,6 +133,7 @@ export class CanvasPainter implements Painter {
       for (let at = block.laneStarts[lane]! * SPAN_WORDS; at < end; at += SPAN_WORDS) {
         let left = Math.round(x + spans[at]! * scale);
         if (left >= clipRight) break;
+        const exact = (spans[at + 1]! - spans[at]!) * scale;
         let right = Math.round(x + spans[at + 1]! * scale);
         const word = spans[at + 2]!;
         const continues = (word >>> 24) & CONTINUES;
@@ -138,7 +142,7 @@ export class CanvasPainter implements Painter {
         if (left < to) left = to;
         if (right > clipRight) right = clipRight;
         if (right <= left) continue;
-        const own = this.fillOf(word);
+        const own = this.fillOf(word, exact < 1 ? exact : 1);
         if (right - left < 16)
           for (let px = line + left; px < line + right; px += 1) pixels[px] = own;
         else pixels.fill(own, line + left, line + right);
@@ -151,21 +155,21 @@ export class CanvasPainter implements Painter {
     }
   }
 
-  /** The colour of a span, by its kind, how full it is and whether it is lit. */
-  private fillOf(word: number): Rgba {
+  /** The colour of a span, by its kind, how much of its pixels it fills and whether it is lit. */
+  private fillOf(word: number, part: number): Rgba {
     const flags = word >>> 24;
-    const grade = flags & MERGED ? (word >>> 22) & 3 : 0;
-    const key = ((word >>> 8) & 255) | (grade << 8) | ((flags & (LIT | MERGED)) << 10);
-    return this.fills[key] || this.newFill(key, word);
+    let busy = flags & CONTINUES ? 1 : (((word >>> 16) & 255) / 255) * part;
+    if (flags & LIT && busy < LIT_LEAST) busy = LIT_LEAST;
+    const grade = Math.round(busy * GRADES);
+    const key = ((word >>> 8) & 255) | (grade << 8) | ((flags & LIT) << 13);
+    return this.fills[key] || this.newFill(key, word, grade / GRADES);
   }
 
-  private newFill(key: number, word: number): Rgba {
-    const flags = word >>> 24;
+  private newFill(key: number, word: number, busy: number): Rgba {
     const palette = this.palette!;
     let own = palette.kinds[(word >>> 8) & 255] ?? palette.strongLine;
-    if (flags & MERGED)
-      own = mix(palette.ground, own, 0.3 + (0.6 * (((word >>> 16) & 0xc0) | 0x3f)) / 255);
-    if (this.dimmed > 0 && !(flags & LIT)) own = mix(own, palette.ground, this.dimmed);
+    if (busy < 1) own = mix(palette.ground, own, FAINTEST + (1 - FAINTEST) * busy);
+    if (this.dimmed > 0 && !((word >>> 24) & LIT)) own = mix(own, palette.ground, this.dimmed);
     this.fills[key] = own;
     return own;
   }

@@ -5,7 +5,14 @@
 
 import { SPAN_WORDS, type Block, type Lights } from "./block";
 import { Glyphs } from "./glyphs";
-import type { BlockPlace, Painter, Palette, Rgba } from "./painter";
+import {
+  FAINTEST,
+  LIT_LEAST,
+  type BlockPlace,
+  type Painter,
+  type Palette,
+  type Rgba,
+} from "./painter";
 
 const SPAN_VERTEX = `#version 300 es
 precision highp float;
@@ -18,11 +25,15 @@ uniform vec3 ground;
 uniform sampler2D kinds;
 flat out vec4 colour;
 const float PART = 1.0 / 4294967296.0;
+const float FAINTEST = ${FAINTEST.toFixed(3)};
+const float LIT_LEAST = ${LIT_LEAST.toFixed(3)};
 void main() {
   uint lane = span.z & 255u;
   uint kind = (span.z >> 8) & 255u;
   float fill = float((span.z >> 16) & 255u) / 255.0;
   uint flags = span.z >> 24;
+  // What is narrower than a pixel fills only a part of the one that it is drawn as.
+  float busy = fill * clamp((float(span.y) - float(span.x)) * PART * tile.y, 0.0, 1.0);
   float left = floor(tile.x + float(span.x) * PART * tile.y + 0.5);
   float right = floor(tile.x + float(span.y) * PART * tile.y + 0.5);
   float hatch = 0.0;
@@ -38,7 +49,8 @@ void main() {
   float top = floor(row.x + float(lane) * row.y + 0.5);
   float bottom = max(floor(row.x + float(lane) * row.y + row.z + 0.5), top + 1.0);
   vec3 own = texelFetch(kinds, ivec2(int(kind), 0), 0).rgb;
-  if ((flags & 2u) != 0u) own = mix(ground, own, 0.3 + 0.6 * fill);
+  if ((flags & 1u) != 0u) busy = max(busy, LIT_LEAST);
+  if (busy < 1.0 && (flags & 4u) == 0u) own = mix(ground, own, FAINTEST + (1.0 - FAINTEST) * busy);
   if ((flags & 1u) == 0u) own = mix(own, ground, dimmed);
   colour = vec4(own, hatch);
   vec2 at = vec2((gl_VertexID & 1) == 0 ? left : right, (gl_VertexID & 2) == 0 ? top : bottom);

@@ -6,6 +6,7 @@ import type { Track } from "../data/types";
 import type { Model } from "./model";
 import { RULER } from "./ruler";
 import { scaleOf } from "./scene";
+import { Edge, HEAD_WIDTH } from "./edge";
 import type { Row } from "./tracks";
 import { counterText } from "./units";
 
@@ -42,6 +43,9 @@ export function Headers({ model, scroller, onScroll }: HeadersProps) {
           <p class="tl-none faint">No track is called {model.filter.value}.</p>
         )}
       </div>
+      <div class="tl-head-edge">
+        <Edge size={HEAD_WIDTH} label="Width of the names" grows="right" />
+      </div>
     </>
   );
 }
@@ -71,12 +75,10 @@ function Header({ row, model }: { row: Row; model: Model }) {
   }
   if (!track) return null;
   const pinned = model.pinned.value.includes(track.id);
-  const name = track.name || `track ${track.id}`;
+  const name = model.titleOf(track.id);
   return (
     <div class={`tl-head ${track.driving ? "tl-driving" : ""}`} style={place}>
-      <span class="tl-name" title={about(track)}>
-        {name}
-      </span>
+      <Name title={about(track)}>{name}</Name>
       {track.counter && track.n_events === 0 ? (
         <Scale track={track} />
       ) : (
@@ -100,6 +102,17 @@ function Header({ row, model }: { row: Row; model: Model }) {
         </span>
       )}
     </div>
+  );
+}
+
+/** A long name loses its middle: what tells it from others of a pool is at its end. */
+function Name({ title, children }: { title: string; children: string }) {
+  const [, start, end] = /^(.*)( #\d+)$/.exec(children) ?? [children, children, ""];
+  return (
+    <span class="tl-name" title={title}>
+      <span class="tl-start">{start}</span>
+      {end}
+    </span>
   );
 }
 

@@ -1,28 +1,39 @@
 // What lies under the pointer: name, how long, its own part, its share of the step.
 
 import { useSignal, useSignalEffect } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { EventDetails } from "../data/types";
 import { categoryName, percent, thousands, time } from "../format";
+import { HEAD_WIDTH } from "./edge";
 import type { Model } from "./model";
 import type { Pointed } from "./stage";
 import { counterText } from "./units";
 
 /** The pointer rests before anything is asked. */
 const REST_MS = 120;
-const WIDTH = 340;
+const APART = 14;
+const MARGIN = 4;
 
 export function Hover({ model }: { model: Model }) {
   const pointed = model.stage?.pointed.value ?? null;
   const details = useDetails(model);
+  const box = useRef<HTMLDivElement>(null);
+  // Its size is known once it is there: it never reaches beyond the stage.
+  useLayoutEffect(() => {
+    const element = box.current;
+    const stage = element?.parentElement;
+    if (!element || !stage || !pointed) return;
+    const head = HEAD_WIDTH.value;
+    const { x, y } = placed(
+      { x: head + pointed.x, y: pointed.y },
+      { width: element.offsetWidth, height: element.offsetHeight },
+      { width: stage.clientWidth, height: stage.clientHeight },
+    );
+    element.style.transform = `translate(${x}px, ${y}px)`;
+  });
   if (!pointed || (!pointed.span && pointed.value === null)) return null;
-  const width = model.stage?.view.width ?? 0;
-  const flip = pointed.x + WIDTH + 24 > width && pointed.x > WIDTH;
-  const low = pointed.y + 180 > (model.stage?.height ?? 0);
-  const place = {
-    transform: `translate(${pointed.x + (flip ? -16 : 16)}px, ${pointed.y + (low ? -12 : 16)}px) translate(${flip ? "-100%" : "0"}, ${low ? "-100%" : "0"})`,
-  };
   return (
-    <div class="tl-hover" style={place} aria-hidden="true">
+    <div class="tl-hover" ref={box} aria-hidden="true">
       {pointed.span ? (
         <SpanText
           model={model}
@@ -37,6 +48,22 @@ export function Hover({ model }: { model: Model }) {
       )}
     </div>
   );
+}
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+/** Right of and below the pointer, else left or above, and always wholly inside. */
+export function placed(at: { x: number; y: number }, box: Size, room: Size) {
+  const along = (pointer: number, size: number, all: number) => {
+    const after = pointer + APART;
+    const before = pointer - APART - size;
+    const wanted = after + size <= all - MARGIN ? after : before;
+    return Math.max(Math.min(wanted, all - MARGIN - size), MARGIN);
+  };
+  return { x: along(at.x, box.width, room.width), y: along(at.y, box.height, room.height) };
 }
 
 function useDetails(model: Model): EventDetails | null {
@@ -67,8 +94,8 @@ function SpanText(props: { model: Model; pointed: Pointed; details: EventDetails
   const kind = model.timeline.kinds[span.kind];
   const name = span.name ?? details?.name ?? "…";
   const dur = details?.dur_ps ?? span.dur;
-  const { ruler } = model.stage!;
-  const step = ruler.steps[ruler.at(details?.start_ps ?? span.start)];
+  const ruler = model.stage?.ruler;
+  const step = ruler?.steps[ruler.at(details?.start_ps ?? span.start)];
   const share = dur !== null && step && step.dur_ps > 0 ? dur / step.dur_ps : null;
   const category = kind?.category;
   const sign = (
@@ -85,7 +112,7 @@ function SpanText(props: { model: Model; pointed: Pointed; details: EventDetails
     return (
       <>
         <b>{thousands(span.count)} events</b>
-        <div>{time(span.total)} together</div>
+        <div>{time(span.total)} in total</div>
         <div>
           longest: {name}, {time(dur)}
         </div>
@@ -98,7 +125,7 @@ function SpanText(props: { model: Model; pointed: Pointed; details: EventDetails
       <b>{name}</b>
       <div>
         {time(dur)}
-        {details && `, ${time(details.self_ps)} of its own`}
+        {details && `, ${time(details.self_ps)} self time`}
       </div>
       {share !== null && step && (
         <div>

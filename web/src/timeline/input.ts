@@ -25,7 +25,7 @@ export function listen(element: HTMLElement, stage: Stage, model: Model): () => 
   };
   const onCanvas = (it: MouseEvent) => {
     const { x } = place(it);
-    const aside = (it.target as Element).closest("button, input, a, .tl-head");
+    const aside = (it.target as Element).closest("button, input, a, .tl-head, .tl-notes, .tl-edge");
     return !aside && x >= 0 && x <= stage.view.width;
   };
 
@@ -109,7 +109,7 @@ export function listen(element: HTMLElement, stage: Stage, model: Model): () => 
     const done = drag;
     drag = null;
     if (done.moved) {
-      if (done.what === "range" && stage.range) model.setRange(stage.range);
+      if (done.what === "range" && stage.range) model.chooseRange(stage.range);
       return;
     }
     if (at.y >= STRIP && at.y < RULER) {
@@ -118,7 +118,7 @@ export function listen(element: HTMLElement, stage: Stage, model: Model): () => 
       return;
     }
     const found = stage.pointAt(at.x, at.y);
-    model.select(found?.span?.event ?? null);
+    model.choose(found?.span?.event ?? null);
   };
   element.addEventListener("pointerup", up, { signal });
   element.addEventListener(
@@ -193,6 +193,7 @@ export const KEYS: [string, string][] = [
   ["p", "the event around the selected one"],
   ["Enter", "select what lies in the middle"],
   ["m", "drag selects a range, or moves the view"],
+  ["k", "a mark with a note at the pointer, kept in the address"],
   ["Esc", "closes what was opened last"],
   ["?", "this list"],
 ];
@@ -244,13 +245,14 @@ function onKey(it: KeyboardEvent, stage: Stage, model: Model): void {
     ".": () => beside(stage, model, true),
     p: () => {
       const parent = model.details.value.value?.parent;
-      if (parent !== null && parent !== undefined) model.select(parent);
+      if (parent !== null && parent !== undefined) model.choose(parent);
     },
     Enter: () => {
       const found = middle(stage);
       if (model.selected.value !== null) focus(stage, model);
-      else if (found) model.select(found);
+      else if (found) model.choose(found);
     },
+    k: () => model.addNote(view.time(at)),
     m: () => (model.selecting.value = !model.selecting.value),
     "?": () => (model.helping.value = !model.helping.value),
   };
@@ -269,7 +271,7 @@ function focus(stage: Stage, model: Model): void {
 function beside(stage: Stage, model: Model, forward: boolean): void {
   if (!stage.selected) return;
   const found = stage.neighbour(stage.selected, forward)?.span;
-  if (found) model.select(found.event);
+  if (found) model.choose(found.event);
 }
 
 /** The first span under the middle of the view, from the top. */

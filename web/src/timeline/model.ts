@@ -1,16 +1,35 @@
 // What the user chose on the timeline, kept in the address; and what follows from it.
 
 import { batch, signal } from "@preact/signals";
-import type { EventDetails, EventRef, RangeResult, SearchResult, Timeline } from "../data/types";
+import type {
+  EventDetails,
+  EventRef,
+  LitEvidence,
+  RangeResult,
+  SearchResult,
+  Timeline,
+} from "../data/types";
 import { narrowed } from "../data/narrowing";
 import { link, remember, route } from "../router";
-import type { Lights } from "./block";
+import { lightsOf } from "./block";
 import type { Stage } from "./stage";
 import type { EventPlace, TileSource, Window } from "./tiles";
-import { extent, grouped, groupsAround, rowsOf, type Rows, type TrackSort } from "./tracks";
+import {
+  extent,
+  grouped,
+  groupsAround,
+  rowsOf,
+  titlesOf,
+  type Rows,
+  type TrackSort,
+} from "./tracks";
+import { notesFrom, notesText, type Note } from "./notes";
 import { Viewport } from "./viewport";
 
 type Params = Record<string, string>;
+
+/** An event that is lit; of some the lane is not known. */
+type LitPlace = EventPlace & { lane?: number };
 
 /** An answer on its way: null until it is there. */
 export interface Pending<T> {
@@ -22,6 +41,9 @@ const STEP_MARGIN = 0.06;
 const SEARCH_LIMIT = 1000;
 const REMEMBER_MS = 300;
 const MOST_DETAILS = 60;
+const MOST_MARKS = 2000;
+/** Tracks that are opened for what is lit on them. */
+const MOST_REVEALED = 24;
 
 const numbers = (text: string | undefined): number[] =>
   (text ?? "").split(",").filter(Boolean).map(Number).filter(Number.isFinite);
@@ -41,9 +63,17 @@ export class Model {
   readonly found = signal<SearchResult | null>(null);
   readonly hit = signal(-1);
   readonly lit = signal<number[]>([]);
+  /** Which evidence of a finding is lit, and what that is once it is known. */
+  readonly evidence = signal<string | null>(null);
+  readonly litEvidence = signal<LitEvidence | null>(null);
   /** What a drag does: it moves the view, or it selects a range. */
   readonly selecting = signal(false);
   readonly helping = signal(false);
+  /** What the user wrote at some times; stands in the address, so that a link carries it. */
+  readonly notes = signal<Note[]>([]);
+  /** The note that is being written. */
+  readonly writing = signal<number | null>(null);
+  readonly titles: ReadonlyMap<number, string>;
   /** What is said to screen readers. */
   readonly said = signal("");
   readonly rows = signal<Rows>({ pinned: [], pinnedHeight: 0, rows: [], height: 0, found: 0 });
@@ -63,9 +93,16 @@ export class Model {
   constructor(
     readonly source: TileSource,
     readonly timeline: Timeline,
+    private readonly ask: (evidence: string) => Promise<LitEvidence>,
   ) {
+    this.titles = titlesOf(timeline.tracks);
     this.readChoices(route.peek().params);
     this.arrange();
+  }
+
+  /** A track by its name, told from others of that name. */
+  titleOf(track: number): string {
+    return this.titles.get(track) ?? `track ${track}`;
   }
 
   get stage(): Stage | null {
@@ -78,6 +115,7 @@ export class Model {
     stage.onMove = () => this.rememberSoon();
     stage.ruleBy(this.hostChosen());
     stage.arrange(this.rows.peek());
+    stage.notes = this.notes.peek().map((it) => it.time);
     this.written = JSON.stringify(route.peek().params);
     void this.show(route.peek().params);
   }
@@ -96,6 +134,7 @@ export class Model {
     this.written = text;
     batch(() => this.readChoices(params));
     this.stage.ruleBy(this.hostChosen());
+    this.stage.notes = this.notes.peek().map((it) => it.time);
     this.arrange();
     void this.show(params);
   }
@@ -107,6 +146,7 @@ export class Model {
     this.filter.value = params["tracks"] ?? "";
     const sort = params["sort"];
     this.sort.value = sort === "events" || sort === "name" ? sort : "default";
+    this.notes.value = notesFrom(params["notes"]);
     this.tree = grouped(this.timeline, narrowed.peek());
   }
 
@@ -136,7 +176,9 @@ export class Model {
     } else {
       this.select(null);
     }
-    await this.light(lit, !isPlaced);
+    const { evidence } = params;
+    if (evidence) await this.lightEvidence(evidence, !isPlaced);
+    else await this.light(lit, !isPlaced);
   }
 
   /** The steps that were chosen, else the typical one, with a margin; without steps all. */
@@ -172,6 +214,7 @@ export class Model {
       pinned: pinned.value,
       filter: filter.value,
       sort: sort.value,
+      titles: this.titles,
     });
     this.stage?.arrange(this.rows.value);
   }
@@ -210,6 +253,34 @@ export class Model {
     this.chosen();
   }
 
+  /** A mark at a time, to be written on. */
+  addNote(time: number): void {
+    const near = 6 / (this.stage?.view.pixelsPerPs ?? 1);
+    const there = this.notes.value.findIndex((it) => Math.abs(it.time - time) < near);
+    if (there < 0) this.notes.value = [...this.notes.value, { time: Math.round(time), text: "" }];
+    this.writing.value = there < 0 ? this.notes.value.length - 1 : there;
+    this.notesChanged();
+  }
+
+  writeNote(at: number, text: string): void {
+    this.notes.value = this.notes.value.map((it, n) => (n === at ? { ...it, text } : it));
+    this.notesChanged();
+  }
+
+  removeNote(at: number): void {
+    this.notes.value = this.notes.value.filter((_, n) => n !== at);
+    this.writing.value = null;
+    this.notesChanged();
+  }
+
+  private notesChanged(): void {
+    if (this.stage) {
+      this.stage.notes = this.notes.value.map((it) => it.time);
+      this.stage.draw();
+    }
+    this.rememberSoon();
+  }
+
   private rememberSoon(): void {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.rememberNow(), REMEMBER_MS);
@@ -228,6 +299,7 @@ export class Model {
       to: isHome ? null : Math.round(to),
       event: this.selected.value,
       lit: this.lit.value.join(","),
+      evidence: this.evidence.value,
       q: this.query.value,
       range: range ? `${Math.round(range.from)}-${Math.round(range.to)}` : null,
       fold: [...this.toggled.value].join(","),
@@ -235,6 +307,7 @@ export class Model {
       pin: this.pinned.value.join(","),
       tracks: this.filter.value,
       sort: this.sort.value === "default" ? null : this.sort.value,
+      notes: notesText(this.notes.value),
     };
   }
 
@@ -276,6 +349,12 @@ export class Model {
     return answer;
   }
 
+  /** A choice of the user: what is on the screen stays where it is when a panel opens or shuts. */
+  choose(event: number | null): void {
+    this.stage?.hold();
+    this.select(event);
+  }
+
   select(event: number | null): void {
     if (event === this.selected.peek()) return;
     this.selected.value = event;
@@ -288,6 +367,7 @@ export class Model {
         if (this.selected.peek() !== event) return;
         this.details.value = { value, error: null };
         this.stage?.select(value);
+        this.stage?.keepInSight(value.start_ps, value.start_ps + value.dur_ps);
         this.said.value = `Selected ${value.name}`;
       },
       (error: Error) => {
@@ -338,6 +418,11 @@ export class Model {
     const top = this.stage?.scrollFor(track, lane);
     // The rows may have become taller just now: their elements must be there first.
     if (top !== null && top !== undefined) requestAnimationFrame(() => this.scrollTo(top));
+  }
+
+  chooseRange(range: Window | null): void {
+    this.stage?.hold();
+    this.setRange(range);
   }
 
   setRange(range: Window | null): void {
@@ -439,30 +524,87 @@ export class Model {
     this.said.value = `Step ${step.step}`;
   }
 
+  showStepNumber(step: number): void {
+    const at = this.stage?.ruler.steps.findIndex((it) => it.step === step) ?? -1;
+    if (at >= 0) this.showStep(at);
+  }
+
+  /** Lights some events, the rest being dimmed. */
   async light(events: number[], zoom: boolean): Promise<void> {
-    this.lit.value = events;
-    this.marks += 1;
-    const marks = this.marks;
+    const lighting = this.relight(events, null);
     if (events.length === 0) {
-      this.litStarts = [];
-      this.showMarks();
-      this.stage?.light({ lit: new Set(), times: new Map(), marks });
+      this.shine([], []);
       return;
     }
     const places = await this.source.places(events).catch(() => []);
-    if (marks !== this.marks || !this.stage) return;
-    const times = new Map<number, Window[]>();
-    for (const it of places) {
-      const on = times.get(it.track) ?? [];
-      on.push({ from: it.start_ps, to: it.start_ps + it.dur_ps });
-      times.set(it.track, on);
-    }
-    const lights: Lights = { lit: new Set(events), times, marks };
+    if (lighting !== this.marks || !this.stage) return;
     if (zoom && places.length > 0) this.zoomTo(places);
-    for (const track of times.keys()) this.reveal(track, 0);
-    this.litStarts = places.map((it) => it.start_ps);
+    this.shine(places, []);
+  }
+
+  /** Lights what a finding rests on: all of its events, or times within a step. */
+  private async lightEvidence(id: string, zoom: boolean): Promise<void> {
+    const lighting = this.relight([], id);
+    let found: LitEvidence;
+    try {
+      found = await this.ask(id);
+    } catch (error) {
+      if (lighting !== this.marks) return;
+      this.relight([], null);
+      this.shine([], []);
+      this.said.value = (error as Error).message;
+      return;
+    }
+    if (lighting !== this.marks || !this.stage) return;
+    this.litEvidence.value = found;
+    if (zoom) {
+      const { from, to } = Viewport.around(found.from, found.to, STEP_MARGIN);
+      this.stage.jump(from, to);
+    }
+    const places = found.events.map(([event, track, lane, start_ps, dur_ps]) => ({
+      ...{ event, track, lane, start_ps, dur_ps },
+    }));
+    this.shine(
+      places,
+      found.spans.map(([from, to]) => ({ from, to })),
+    );
+  }
+
+  /** What is lit from now on; answers a number that changes with every such change. */
+  private relight(events: number[], evidence: string | null): number {
+    this.lit.value = events;
+    this.evidence.value = evidence;
+    this.litEvidence.value = null;
+    this.marks += 1;
+    return this.marks;
+  }
+
+  private shine(places: LitPlace[], spans: Window[]): void {
+    const { stage, marks } = this;
+    if (!stage) return;
+    this.revealLit(places);
+    // Too many marks are one band.
+    this.litStarts = places.slice(0, MOST_MARKS).map((it) => it.start_ps);
     this.showMarks();
-    this.stage.light(lights);
+    stage.light(lightsOf(places, marks), spans);
+  }
+
+  /** Opens what hides lit events, and scrolls to where most of them are seen. */
+  private revealLit(places: LitPlace[]): void {
+    const { stage } = this;
+    if (!stage || places.length === 0) return;
+    const { from, to } = stage.window;
+    const seen = new Map<number, { ps: number; lane: number }>();
+    for (const it of places) {
+      const ps = Math.min(it.start_ps + it.dur_ps, to) - Math.max(it.start_ps, from);
+      if (ps < 0) continue;
+      const sum = seen.get(it.track);
+      if (sum) sum.ps += ps;
+      else seen.set(it.track, { ps, lane: it.lane ?? 0 });
+    }
+    const most = [...seen].sort((a, b) => b[1].ps - a[1].ps).slice(0, MOST_REVEALED);
+    // The fullest one last: that is where the view stays.
+    for (const [track, { lane }] of most.reverse()) this.reveal(track, lane);
   }
 
   unlight(): void {
@@ -497,10 +639,11 @@ export class Model {
   /** Esc closes what was opened last; false where nothing is open. */
   escape(): boolean {
     if (this.helping.value) this.helping.value = false;
-    else if (this.selected.value !== null) this.select(null);
-    else if (this.range.value) this.setRange(null);
+    else if (this.writing.value !== null) this.writing.value = null;
+    else if (this.selected.value !== null) this.choose(null);
+    else if (this.range.value) this.chooseRange(null);
     else if (this.query.value) this.search("");
-    else if (this.lit.value.length > 0) this.unlight();
+    else if (this.lit.value.length > 0 || this.evidence.value !== null) this.unlight();
     else return false;
     return true;
   }

@@ -59,6 +59,11 @@ export interface Painter {
   close(): void;
 }
 
+/** How strongly a span is drawn that fills nearly nothing of its pixel: still seen. */
+export const FAINTEST = 0.1;
+/** A lit span is drawn at least as if it filled this share of its pixel. */
+export const LIT_LEAST = 0.7;
+
 export const FONT_PX = 11;
 export const fontFamily = (): string =>
   getComputedStyle(document.body).fontFamily || "system-ui, sans-serif";

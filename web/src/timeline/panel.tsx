@@ -2,23 +2,40 @@
 
 import type { EventDetails, EventLink, EventRef } from "../data/types";
 import { categoryName, percent, plain, thousands, time, UNKNOWN } from "../format";
+import { Edge, PANEL_WIDTH } from "./edge";
 import type { Model } from "./model";
 import { RangeTable } from "./range-table";
 
 const MOST_LINKS = 12;
 
 export function Panel({ model }: { model: Model }) {
-  if (model.selected.value !== null) return <EventPanel model={model} />;
-  if (model.range.value) return <RangeTable model={model} />;
-  return null;
+  const content =
+    model.selected.value !== null ? (
+      <EventPanel model={model} />
+    ) : model.range.value ? (
+      <RangeTable model={model} />
+    ) : null;
+  return (
+    content && (
+      <>
+        <Edge size={PANEL_WIDTH} label="Width of the panel" grows="left" />
+        {content}
+      </>
+    )
+  );
 }
 
 function EventPanel({ model }: { model: Model }) {
   const { value, error } = model.details.value;
   return (
-    <aside class="tl-panel" aria-label="Selected event" tabIndex={0}>
+    <aside
+      class="tl-panel"
+      aria-label="Selected event"
+      tabIndex={0}
+      style={{ width: `${PANEL_WIDTH.value}px` }}
+    >
       <div class="tl-close">
-        <button aria-label="Close" title="Close  Esc" onClick={() => model.select(null)}>
+        <button aria-label="Close" title="Close  Esc" onClick={() => model.choose(null)}>
           ×
         </button>
       </div>
@@ -34,9 +51,9 @@ function EventPanel({ model }: { model: Model }) {
 }
 
 function Details({ it, model }: { it: EventDetails; model: Model }) {
-  const track = model.stage?.track(it.track);
-  const { ruler } = model.stage!;
-  const step = ruler.steps[ruler.at(it.start_ps)];
+  // While the view is left, the stage is gone before this is.
+  const ruler = model.stage?.ruler;
+  const step = ruler?.steps[ruler.at(it.start_ps)];
   return (
     <>
       <h2 class="tl-title">{it.name}</h2>
@@ -49,8 +66,8 @@ function Details({ it, model }: { it: EventDetails; model: Model }) {
         {it.category && it.category !== it.kind && ` · ${categoryName(it.category)}`}
       </p>
       <dl class="tl-facts">
-        <Fact name="takes">{time(it.dur_ps)}</Fact>
-        <Fact name="of its own">{time(it.self_ps)}</Fact>
+        <Fact name="duration">{time(it.dur_ps)}</Fact>
+        <Fact name="self time">{time(it.self_ps)}</Fact>
         {it.step !== null && (
           <Fact name={`of step ${it.step}`}>
             {step && step.dur_ps > 0 ? percent(it.dur_ps / step.dur_ps) : UNKNOWN}
@@ -59,7 +76,7 @@ function Details({ it, model }: { it: EventDetails; model: Model }) {
         <Fact name="begins">
           {step ? `${time(it.start_ps - step.start_ps)} into step ${step.step}` : time(it.start_ps)}
         </Fact>
-        <Fact name="on">{track?.name ?? it.track}</Fact>
+        <Fact name="on">{model.titleOf(it.track)}</Fact>
         {it.op && <Fact name="op">{plain(it.op)}</Fact>}
         {it.hlo_op && <Fact name="HLO">{it.hlo_op}</Fact>}
         {it.hlo_module && <Fact name="program">{it.hlo_module}</Fact>}
@@ -141,7 +158,6 @@ function SameName({ it, model }: { it: EventDetails; model: Model }) {
   const { edges_ps, counts } = same.histogram;
   const own = edges_ps.findLastIndex((edge) => edge <= it.dur_ps);
   const mine = Math.min(own, counts.length - 1);
-  const { ruler } = model.stage!;
   return (
     <section>
       <h3>{thousands(same.count)} of this name</h3>
@@ -150,7 +166,7 @@ function SameName({ it, model }: { it: EventDetails; model: Model }) {
         <Fact name="median">{time(same.median_ps)}</Fact>
         <Fact name="shortest">{time(same.min_ps)}</Fact>
         <Fact name="longest">{time(same.max_ps)}</Fact>
-        <Fact name="together">{time(same.total_ps)}</Fact>
+        <Fact name="total">{time(same.total_ps)}</Fact>
       </dl>
       {counts.length > 1 && (
         <figure class="tl-chart">
@@ -194,7 +210,7 @@ function SameName({ it, model }: { it: EventDetails; model: Model }) {
                 width={0.88}
                 y={10 - (of.total_ps / most) * 10}
                 height={(of.total_ps / most) * 10}
-                onClick={() => model.showStep(ruler.steps.findIndex((s) => s.step === of.step))}
+                onClick={() => model.showStepNumber(of.step)}
               >
                 <title>{`step ${of.step}: ${thousands(of.count)} in ${time(of.total_ps)}`}</title>
               </rect>

@@ -3,7 +3,11 @@
 import type { RangeResult } from "../data/types";
 import { thousands, time } from "../format";
 import { DataTable, type DataColumn } from "../parts/data-table";
+import { PANEL_WIDTH } from "./edge";
 import type { Model } from "./model";
+
+/** All columns are seen from this width on. */
+const LEAST = 500;
 
 type RangeRow = RangeResult["rows"][number];
 
@@ -23,12 +27,13 @@ const COLUMNS: DataColumn<RangeRow>[] = [
       </span>
     ),
   },
-  { key: "count", title: "Count", kind: "count", value: (it) => it.count },
+  { key: "count", title: "Count", kind: "count", width: 70, value: (it) => it.count },
   {
     key: "self",
-    title: "Own",
+    title: "Self",
     doc: "Time in it and in nothing inside it; only what lies in the range",
     kind: "time",
+    width: 84,
     value: (it) => it.self_ps,
   },
   {
@@ -36,6 +41,7 @@ const COLUMNS: DataColumn<RangeRow>[] = [
     title: "Total",
     doc: "Only what lies in the range",
     kind: "time",
+    width: 84,
     value: (it) => it.total_ps,
   },
 ];
@@ -44,9 +50,14 @@ export function RangeTable({ model }: { model: Model }) {
   const range = model.range.value!;
   const { value, error } = model.inside.value;
   return (
-    <aside class="tl-panel tl-wide" aria-label="Selected range" tabIndex={0}>
+    <aside
+      class="tl-panel tl-wide"
+      aria-label="Selected range"
+      tabIndex={0}
+      style={{ width: `${Math.max(PANEL_WIDTH.value, LEAST)}px` }}
+    >
       <div class="tl-close">
-        <button aria-label="Close" title="Close  Esc" onClick={() => model.setRange(null)}>
+        <button aria-label="Close" title="Close  Esc" onClick={() => model.chooseRange(null)}>
           ×
         </button>
       </div>
@@ -65,6 +76,7 @@ export function RangeTable({ model }: { model: Model }) {
           </p>
           <DataTable
             label="Events in the range"
+            fill
             columns={COLUMNS}
             rows={value.rows}
             sort={{ key: "self", descending: true }}

@@ -49,7 +49,12 @@ const ASK_MS = 60;
 const GLIDE_MS = 45;
 const MOST_RATIO = 2;
 const DIMMED = 0.78;
-const NO_LIGHTS: Lights = { lit: new Set(), times: new Map(), marks: 0 };
+/** A panel opens within this time after a choice. */
+const HOLD_MS = 400;
+/** So much of a selected event is to be seen beside its panel, and no panel covers more. */
+const SIGHT_PX = 24;
+const COVERED_PX = 900;
+const NO_LIGHTS: Lights = { lit: new Set(), starts: new Map(), marks: 0 };
 const NO_ROWS: Rows = { pinned: [], pinnedHeight: 0, rows: [], height: 0, found: 0 };
 
 export class Stage {
@@ -59,6 +64,12 @@ export class Stage {
   readonly pointed = signal<Pointed | null>(null);
   readonly origin = signal("");
   readonly error = signal<Error | null>(null);
+  /** What the last frame showed, for what lies over it. */
+  readonly seen = signal<Window>({ from: 0, to: 1 });
+  /** Times with a note. */
+  notes: readonly number[] = [];
+  /** Until when a change of width is a panel that opens or shuts. */
+  private heldUntil = -Infinity;
   /** The rows that may be seen; their headers are drawn as elements. */
   readonly shown = signal<Row[]>([]);
   ruler: Ruler;
@@ -78,6 +89,8 @@ export class Stage {
   ready = false;
   onMove: () => void = () => {};
   private lights = NO_LIGHTS;
+  /** Times that are lit, all else lying under a veil; in order. */
+  private litSpans: readonly Window[] = [];
   private palette: Palette;
   private readonly cache: TileCache;
   private readonly scene: Scene;
@@ -132,8 +145,22 @@ export class Stage {
     return this.tracks.get(id);
   }
 
+  /** A panel is about to open or shut: then nothing moves, there is only less or more to see. */
+  hold(): void {
+    this.heldUntil = performance.now() + HOLD_MS;
+  }
+
   resize(width: number, height: number): void {
     const ratio = Math.min(devicePixelRatio || 1, MOST_RATIO);
+    if (performance.now() < this.heldUntil && width !== this.view.width) {
+      const span = (this.goal.span * width) / this.view.width;
+      const from = this.gliding ? this.goal.from : this.view.from;
+      this.view.width = this.goal.width = Math.max(width, 1);
+      this.view.set(from, from + span);
+      this.goal.set(from, from + span);
+      this.gliding = false;
+      this.onMove();
+    }
     this.view.width = Math.max(width, 1);
     this.goal.width = this.view.width;
     this.height = height;
@@ -170,8 +197,9 @@ export class Stage {
     this.draw();
   }
 
-  light(lights: Lights): void {
+  light(lights: Lights, spans: readonly Window[]): void {
     this.lights = lights;
+    this.litSpans = spans;
     this.painter.dim(lights.lit.size > 0 ? DIMMED : 0);
     this.draw();
   }
@@ -313,6 +341,7 @@ export class Stage {
     this.cache.tick();
     const origin = ruler.origin(view);
     this.origin.value = origin.text;
+    if (this.notes.length > 0) this.seen.value = { from: view.from, to: view.to };
     const top = RULER + rows.pinnedHeight;
     const shown = this.shown.peek();
     painter.begin();
@@ -378,8 +407,29 @@ export class Stage {
     return { row, y: row.top + offset + 3 };
   }
 
+  /** Dims all but the times that are lit, which have a line on top. */
+  private paintVeil(): void {
+    const { painter, view, palette, litSpans } = this;
+    if (litSpans.length === 0) return;
+    const veil = withAlpha(palette.ground, DIMMED);
+    const height = this.height - RULER;
+    let x = 0;
+    for (const it of litSpans) {
+      if (it.to < view.from) continue;
+      if (it.from > view.to) break;
+      const left = Math.max(view.x(it.from), 0);
+      const right = Math.max(Math.min(view.x(it.to), view.width), left + 1);
+      // A gap that is narrower than a pixel would darken its neighbours.
+      if (left - x >= 1) painter.rect(x, RULER, left - x, height, veil);
+      painter.rect(left, RULER, right - left, 3, palette.accent);
+      x = Math.max(x, right);
+    }
+    if (view.width - x >= 1) painter.rect(x, RULER, view.width - x, height, veil);
+  }
+
   private paintOnTop(): void {
     const { painter, view, palette, selected, range } = this;
+    this.paintVeil();
     if (range) {
       const left = Math.max(view.x(range.from), 0);
       const right = Math.min(view.x(range.to), view.width);
@@ -388,6 +438,12 @@ export class Stage {
         painter.rect(left, RULER, right - left, this.height - RULER, fill);
         painter.rect(left, RULER, 1, this.height - RULER, palette.accent);
         painter.rect(right - 1, RULER, 1, this.height - RULER, palette.accent);
+      }
+    }
+    for (const it of this.notes) {
+      const x = view.x(it);
+      if (x >= 0 && x <= view.width) {
+        painter.rect(x, RULER, 1, this.height - RULER, palette.accent);
       }
     }
     if (this.hoverLine !== null) {
@@ -538,6 +594,14 @@ export class Stage {
     this.selected = details;
     this.links = details;
     this.draw();
+  }
+
+  /** Moves the view as little as is needed where a panel covers what was selected. */
+  keepInSight(from: number, to: number): void {
+    const { view } = this;
+    if (performance.now() > this.heldUntil || to < view.from) return;
+    const beyond = view.x(from) - (view.width - SIGHT_PX);
+    if (beyond > 0 && beyond < COVERED_PX) this.pan(beyond);
   }
 
   /** How far to scroll for a track to be seen; null where it is. */

@@ -12,6 +12,31 @@ export interface Group {
   children: (Group | Track)[];
 }
 
+/** The number at the end of a thread's name: an address or an id that says nothing to a person. */
+const NUMBERED = /^(.+?)[/ ]-?\d{4,}$/;
+
+/**
+ * What tracks are called, each told from its siblings: threads of one pool are numbered in the
+ * order of the trace.
+ */
+export function titlesOf(tracks: readonly Track[]): Map<number, string> {
+  const plain = (it: Track) => NUMBERED.exec(it.name)?.[1] ?? (it.name || `track ${it.id}`);
+  const siblings = new Map<string, Track[]>();
+  for (const it of tracks) {
+    const key = `${it.parent} ${it.kind} ${plain(it)}`;
+    const own = siblings.get(key);
+    if (own) own.push(it);
+    else siblings.set(key, [it]);
+  }
+  const titles = new Map<number, string>();
+  for (const own of siblings.values()) {
+    own.forEach((it, at) => {
+      titles.set(it.id, own.length > 1 ? `${plain(it)} #${at + 1}` : plain(it));
+    });
+  }
+  return titles;
+}
+
 export type TrackSort = "default" | "events" | "name";
 
 export interface TrackChoices {
@@ -22,6 +47,8 @@ export interface TrackChoices {
   pinned: readonly number[];
   filter: string;
   sort: TrackSort;
+  /** What tracks are called, if not by their names. */
+  titles?: ReadonlyMap<number, string>;
 }
 
 export interface Row {
@@ -205,7 +232,7 @@ export function rowsOf(tree: (Group | Track)[], tracks: Track[], choices: TrackC
   let height = 0;
   let found = 0;
   const matches = (it: Group | Track, around: boolean): boolean => {
-    const title = isGroup(it) ? it.title : it.name;
+    const title = isGroup(it) ? it.title : `${it.name} ${choices.titles?.get(it.id) ?? ""}`;
     if (around || title.toLowerCase().includes(wanted)) return true;
     return isGroup(it) && it.children.some((child) => matches(child, false));
   };

@@ -2,16 +2,20 @@
 
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { CATEGORIES, type Timeline } from "../data/types";
-import { categoryName } from "../format";
-import { route } from "../router";
+import { remembered, useReport } from "../data/store";
+import { CATEGORIES, type LitEvidence, type Timeline } from "../data/types";
+import { categoryName, sentence, thousands, time } from "../format";
+import { evidenceOf } from "../parts/evidence";
+import { link, route } from "../router";
 import { theme } from "../theme";
 import { Bar } from "./bar";
+import { HEAD_WIDTH } from "./edge";
 import { Headers } from "./headers";
 import { Help } from "./help";
 import { Hover } from "./hover";
 import { listen } from "./input";
 import { Model } from "./model";
+import { NoteLayer } from "./note-layer";
 import { Panel } from "./panel";
 import { Stage } from "./stage";
 import type { TileSource } from "./tiles";
@@ -20,8 +24,17 @@ import type { TileSource } from "./tiles";
 const asked = (name: string): boolean =>
   new URLSearchParams(location.search).has(name) || route.peek().params[name] !== undefined;
 
-export function Workspace({ source, timeline }: { source: TileSource; timeline: Timeline }) {
-  const model = useMemo(() => new Model(source, timeline), [source, timeline]);
+interface WorkspaceProps {
+  run: number;
+  source: TileSource;
+  timeline: Timeline;
+}
+
+export function Workspace({ run, source, timeline }: WorkspaceProps) {
+  const model = useMemo(() => {
+    const ask = (id: string) => remembered<LitEvidence>(`runs/${run}/evidence/${id}`);
+    return new Model(source, timeline, ask);
+  }, [run, source, timeline]);
   const canvas = useRef<HTMLCanvasElement>(null);
   const area = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
@@ -31,18 +44,20 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
   useEffect(() => {
     const stage = new Stage(canvas.current!, source, timeline, route.peek().params["painter"]);
     const scroll = scroller.current!;
+    // Sizes are told once more after the view is left, when the references are gone.
+    const room = canvas.current!.parentElement!;
     model.scrollTo = (top) => {
       scroll.scrollTop = top;
       stage.scrolledTo(scroll.scrollTop);
     };
     const measure = () => {
-      const box = canvas.current!.parentElement!.getBoundingClientRect();
+      const box = room.getBoundingClientRect();
       stage.resize(box.width, box.height);
     };
     measure();
     model.open(stage);
     const sizes = new ResizeObserver(measure);
-    sizes.observe(canvas.current!.parentElement!);
+    sizes.observe(room);
     const deaf = listen(area.current!, stage, model);
     const again = () => setLost((n) => n + 1);
     stage.canvas.addEventListener("webglcontextlost", again);
@@ -90,9 +105,11 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
     <div class="tl">
       <h1 class="visually-hidden">Timeline</h1>
       <Bar model={model} />
+      <LitBar model={model} run={run} />
       <div class="tl-body">
         <div
           class="tl-stage"
+          style={{ "--head": `${HEAD_WIDTH.value}px` }}
           ref={area}
           role="application"
           tabIndex={0}
@@ -112,6 +129,9 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
             scroller={scroller}
             onScroll={(top) => model.stage?.scrolledTo(top)}
           />
+          <div class="tl-over">
+            <NoteLayer model={model} />
+          </div>
           <Hover model={model} />
         </div>
         <Panel model={model} />
@@ -121,6 +141,35 @@ export function Workspace({ source, timeline }: { source: TileSource; timeline: 
         {model.said}
       </div>
       <Help model={model} />
+    </div>
+  );
+}
+
+/** What is lit, in the words of the finding. */
+function LitBar({ model, run }: { model: Model; run: number }) {
+  const { value: report } = useReport(run);
+  const id = model.evidence.value;
+  const lit = model.litEvidence.value;
+  const found = id !== null && report ? evidenceOf(report.findings, id) : null;
+  const n = lit ? lit.n_events : model.lit.value.length;
+  if (!lit && n === 0) return null;
+  const where = lit && lit.step !== null ? ` of step ${lit.step}` : "";
+  const what =
+    n > 0
+      ? `${thousands(n)} ${n === 1 ? "event" : "events"} lit`
+      : `${time(lit?.lit_ps ?? 0)}${where} lit`;
+  const beyond = lit && lit.left_out > 0 ? `, ${thousands(lit.left_out)} more left out` : "";
+  return (
+    <div class="tl-lit" role="note" aria-label="What is lit">
+      <span class="tl-said">{found && sentence(found.evidence.text)}</span>
+      <span class="faint">
+        {what}
+        {beyond}
+      </span>
+      {found && <a href={link("overview", { open: Number(id!.split(".")[0]) + 1 })}>The finding</a>}
+      <button title="Stop lighting them  Esc" onClick={() => model.unlight()}>
+        Show all<span aria-hidden="true"> ×</span>
+      </button>
     </div>
   );
 }

@@ -29,6 +29,7 @@ const ALL: (View | false)[] = [
   { id: "memory", title: "Memory", load: () => import("./memory") },
   { id: "hardware", title: "Hardware", narrows: ["host"], load: () => import("./hardware") },
   { id: "compile", title: "Compile", load: () => import("./compile") },
+  { id: "tables", title: "Tables", load: () => import("./tables") },
   live && { id: "compare", title: "Compare", load: () => import("./compare") },
   live && { id: "query", title: "Query", load: () => import("./query") },
   live && { id: "scalars", title: "Scalars", load: () => import("./scalars") },

@@ -58,10 +58,15 @@ export default function Input({ run }: ViewProps) {
         <h2>What changes would give</h2>
         {ofInput && ofInput.length > 0 ? (
           <>
-            <WhatIfs rows={ofInput} label="What changes of the input would give" />
+            <WhatIfs
+              rows={ofInput}
+              findings={report.findings}
+              label="What changes of the input would give"
+            />
             <p class="faint">
-              Replayed from the measured steps. The bar goes from the best to the worst that can be
-              expected, the line is the likely one; each change comes with a prefetch at the end.
+              Replayed from the measured steps; of a change that a finding advises, what the finding
+              promises. The bar goes from the best to the worst that can be expected, the line is
+              the likely one; each change comes with a prefetch at the end.
             </p>
           </>
         ) : ofInput ? (

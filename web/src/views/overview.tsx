@@ -1,24 +1,18 @@
 // The answer first: the sentence, the bar of the step, the findings; then the proof.
 
-import { useEffect, useMemo, useRef } from "preact/hooks";
 import { records, useReport, useTable } from "../data/store";
 import { isNarrow, narrowed, stepsText, within } from "../data/narrowing";
-import { CATEGORIES, type Report, type TableData } from "../data/types";
+import { CATEGORIES, type Finding, type Report, type TableData } from "../data/types";
 import { bytes, categoryName, ms, percent, plain, thousands, time } from "../format";
 import { Empty, Failed } from "../parts/empty";
+import { useSpotlights } from "../parts/evidence";
 import { Findings, RuleLink, RulePanel } from "../parts/finding";
 import { inline } from "../parts/markdown";
 import { StepBar } from "../parts/step-bar";
 import StepChart from "../parts/step-chart";
-import {
-  windowsOf,
-  type Step,
-  type StepOutlier,
-  type StepSpread,
-  type StepTime,
-} from "../parts/steps";
+import type { Step, StepOutlier, StepSpread, StepTime } from "../parts/steps";
 import { isOfInput, WhatIfs, type WhatIf } from "../parts/what-if";
-import { link, route } from "../router";
+import { link } from "../router";
 import { Section } from "../parts/section";
 import type { Sampled } from "../parts/series";
 import type { ViewProps } from ".";
@@ -31,13 +25,7 @@ export default function Overview({ run }: ViewProps) {
   const times = useTable(run, "step_time").value;
   const outliers = useTable(run, "step_outlier").value;
   const changes = useTable(run, "what_if");
-  const stepOf = useMemo(() => windowsOf(steps, [times, outliers]), [steps, times, outliers]);
-  const chart = useRef<HTMLElement>(null);
-  const { table } = route.value.params;
-  useEffect(() => {
-    // The chart is what shows the tables about steps.
-    if (report && table?.startsWith("step")) chart.current?.scrollIntoView({ block: "nearest" });
-  }, [report, table]);
+  const lit = useSpotlights(run);
   if (error) return <Failed error={error} />;
   if (!report) return <Coming />;
   return (
@@ -50,12 +38,12 @@ export default function Overview({ run }: ViewProps) {
       )}
       <section class="block" aria-label="Findings">
         {report.findings.length > 0 ? (
-          <Findings findings={report.findings} stepOf={stepOf} />
+          <Findings findings={report.findings} lit={lit} />
         ) : (
           <Fine report={report} />
         )}
       </section>
-      <section class="block" aria-label="Step times" ref={chart}>
+      <section class="block" aria-label="Step times">
         {report.run.events === 0 ? null : report.steps.count === 0 && steps?.total === 0 ? (
           <Empty command="strobe run --steps 20 -- python train.py">
             No steps could be told apart, so times are of the whole capture. A longer one has more
@@ -75,7 +63,7 @@ export default function Overview({ run }: ViewProps) {
       {/* Below the fold, all at once: nothing jumps. */}
       {(changes.value || changes.error) && (
         <>
-          <Won changes={changes.value} />
+          <Won changes={changes.value} findings={report.findings} />
           <div class="cols">
             <div>
               <Spread run={run} />
@@ -224,12 +212,12 @@ function Spread({ run }: { run: number }) {
 }
 
 /** What is left of a step without one of its parts: the most that work on it could win. */
-function Won({ changes }: { changes: TableData | null }) {
+function Won({ changes, findings }: { changes: TableData | null; findings: Finding[] }) {
   const rows = changes ? records<WhatIf>(changes).filter((it) => !isOfInput(it)) : [];
   if (rows.length === 0) return null;
   return (
     <Section title="What it would win at most">
-      <WhatIfs rows={rows} label="What changes would give" />
+      <WhatIfs rows={rows} findings={findings} label="What changes would give" />
     </Section>
   );
 }

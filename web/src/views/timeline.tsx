@@ -36,7 +36,7 @@ export default function TimelineView({ run }: ViewProps) {
       </div>
     );
   }
-  return <Workspace source={opened.source} timeline={opened.timeline} />;
+  return <Workspace run={run} source={opened.source} timeline={opened.timeline} />;
 }
 
 /** The frame in its final sizes. */

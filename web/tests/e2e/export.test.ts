@@ -11,7 +11,9 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { launch, open, settled, violations } from "./browser";
 
 /** All but those that need a server. */
-const VIEWS = ["overview", "timeline", "ops", "kernels", "input", "memory", "hardware", "compile"];
+const VIEWS = [
+  ...["overview", "timeline", "ops", "kernels", "input", "memory", "hardware", "compile", "tables"],
+];
 
 let browser: Browser;
 let folder: string;
@@ -47,6 +49,11 @@ test.each(["captured/keras_fit", "synthetic/two_hosts"])("%s opens from disk", a
     expect(await violations(page)).toEqual([]);
     if (view === "memory" && profile === "captured/keras_fit") {
       await page.getByLabel(/^Bytes in use of .* over time/).waitFor();
+    }
+    if (view === "overview") {
+      await page.locator(".show-me").first().click();
+      await page.getByRole("note", { name: "What is lit" }).waitFor();
+      expect(errors).toEqual([]);
     }
     await page.context().close();
   }

@@ -1,8 +1,9 @@
-// A real server of the demo's profile and of a synthetic GPU run on two hosts, for all tests.
+// A real server for all tests: the demo's profile, a synthetic GPU run on two hosts, then every
+// other run of testdata. STROBE_PAGE is a page that is served already, as by `npm run dev`.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
 import type { TestProject } from "vitest/node";
 
 declare module "vitest" {
@@ -10,20 +11,34 @@ declare module "vitest" {
     url: string;
     strobe: string;
     root: string;
+    /** In the order of their numbers. */
+    runs: string[];
   }
 }
 
+const FIRST = ["testdata/captured/keras_fit", "testdata/synthetic/two_hosts"];
+
 const root = resolve(import.meta.dirname, "../../..");
+
+/** Every run of testdata, those first that most tests are about. */
+function allRuns(): string[] {
+  const below = ["testdata/captured", "testdata/synthetic"].flatMap((folder) =>
+    readdirSync(join(root, folder), { withFileTypes: true })
+      .filter((it) => it.isDirectory() && it.name !== "scripts")
+      .map((it) => `${folder}/${it.name}`),
+  );
+  return [...FIRST, ...below.filter((it) => !FIRST.includes(it)).sort()];
+}
 
 export default async function setup(project: TestProject): Promise<() => void> {
   const strobe = process.env["STROBE"] || resolve(root, "target/debug/strobe");
   if (!existsSync(strobe)) throw new Error(`there is no ${strobe}; cargo build makes it`);
+  const runs = allRuns();
   const child = spawn(
     strobe,
     [
       "serve",
-      "testdata/captured/keras_fit",
-      "testdata/synthetic/two_hosts",
+      ...runs,
       ...(process.env["ALSO"] ?? "").split(":").filter(Boolean),
       "--no-open",
       "--port",
@@ -31,7 +46,9 @@ export default async function setup(project: TestProject): Promise<() => void> {
     ],
     { cwd: root, stdio: ["ignore", "pipe", "inherit"] },
   );
-  project.provide("url", await address(child));
+  const served = await address(child);
+  project.provide("url", process.env["STROBE_PAGE"] ?? served);
+  project.provide("runs", runs);
   project.provide("strobe", strobe);
   project.provide("root", root);
   return () => child.kill();

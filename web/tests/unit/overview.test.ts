@@ -1,8 +1,8 @@
 // The router reads the address when it is loaded, so there must be one.
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import type { Evidence, TableData } from "../../src/data/types";
+import type { Evidence, Finding, Fix } from "../../src/data/types";
 import { blocks } from "../../src/parts/markdown";
-import { inWords, isOfInput, stageName, type WhatIf } from "../../src/parts/what-if";
+import { after, inWords, isOfInput, stageName, type WhatIf } from "../../src/parts/what-if";
 import { nested } from "../../src/parts/treemap";
 
 let places: typeof import("../../src/parts/evidence");
@@ -23,50 +23,48 @@ const evidence = (it: Partial<Evidence>): Evidence => ({
   ...it,
 });
 
-const table = (name: string, columns: string[], rows: TableData["rows"]): TableData => ({
-  name,
-  doc: "",
-  total: rows.length,
-  columns: columns.map((it) => ({ name: it, kind: "int", doc: "" })),
-  rows,
-});
-
 describe("where evidence is shown", () => {
-  test("events on the timeline, rows in the view of their table, others by a query", () => {
-    const at = (it: Partial<Evidence>) => places.placeOf(evidence(it))?.href;
-    expect(at({ events: [7, 9] })).toBe("#timeline?run=2&lit=7%2C9");
-    expect(at({ table: "input_stage", rows: [2] })).toBe("#input?run=2&table=input_stage&rows=2");
-    expect(at({ table: "host_call", rows: [0] })).toBe(
-      "#query?run=2&sql=select+*+from+host_call&rows=0",
+  const lit = new Map(
+    [
+      { id: "0.1", from: 0, to: 9, step: 4, n_events: 0, lit_ps: 3e9 },
+      { id: "0.2", from: 0, to: 9, step: 4, n_events: 1200, lit_ps: 0 },
+      { id: "0.3.0", from: 0, to: 9, step: null, n_events: 1, lit_ps: 0 },
+    ].map((it) => [it.id, it]),
+  );
+  test("lit on the timeline, else as rows of their table", () => {
+    const at = (id: string, it: Partial<Evidence>) => places.placeOf(id, evidence(it), lit);
+    expect(at("0.2", { events: [7, 9] })).toMatchObject({
+      href: "#timeline?run=2&evidence=0.2",
+      short: "1,200 events",
+    });
+    expect(at("0.1", { table: "step_time", rows: [2] })?.short).toBe("3 ms of step 4");
+    expect(at("0.0", { table: "step_spread", rows: [0, 2] })?.href).toBe(
+      "#tables?run=2&table=step_spread&rows=0%2C2",
     );
-    expect(at({})).toBeUndefined();
+    expect(at("0.0", {})).toBeNull();
   });
-  test("events show more than rows, rows more than a table", () => {
+  test("events show more than times, times more than rows", () => {
     const list = [
-      evidence({ table: "step_time" }),
       evidence({ table: "memory", rows: [0] }),
+      evidence({ table: "step_time", rows: [0] }),
       evidence({ events: [1] }),
     ];
-    expect(places.bestPlace(list)?.what).toBe("the events on the timeline");
-    expect(places.bestPlace(list.slice(0, 2))?.href).toContain("#memory?");
-    expect(places.bestPlace([])).toBeNull();
+    expect(places.bestPlace("0", list, lit)?.short).toBe("1,200 events");
+    expect(places.bestPlace("0", list.slice(0, 2), lit)?.short).toBe("3 ms of step 4");
+    expect(places.bestPlace("0", list.slice(0, 1), lit)?.href).toContain("#tables?");
+    expect(places.bestPlace("0.3", list, lit)?.short).toBe("1 event");
+    expect(places.bestPlace("0", [], lit)).toBeNull();
   });
-  test("a row about a step opens that step of that host", () => {
-    const all = table(
-      "step",
-      ["host", "step", "start_ps", "dur_ps"],
-      [
-        ["a", 0, 0, 10],
-        ["b", 0, 5, 10],
-      ],
-    );
-    const outliers = table("step_outlier", ["host", "step"], [["b", 0]]);
-    const stepOf = steps.windowsOf(all, [outliers, null]);
-    expect(stepOf("step_outlier", 0)).toEqual({ from: 5, to: 15 });
-    expect(stepOf("step_outlier", 1)).toBeNull();
-    expect(stepOf("op_time", 0)).toBeNull();
-    const place = places.placeOf(evidence({ table: "step_outlier", rows: [0] }), stepOf);
-    expect(place?.href).toBe("#timeline?run=2&from=5&to=15");
+  test("evidence is found by its name, of symptoms too", () => {
+    const finding = (title: string, of: Evidence[], symptoms: Finding[] = []) =>
+      ({ title, evidence: of, symptoms }) as unknown as Finding;
+    const inner = finding("inner", [evidence({ text: "b" })]);
+    const all = [finding("outer", [evidence({ text: "a" })], [inner])];
+    expect(places.evidenceOf(all, "0.0")?.evidence.text).toBe("a");
+    expect(places.evidenceOf(all, "0.0.0")?.evidence.text).toBe("b");
+    for (const wrong of ["", "x", "7.0", "0.9", "0.5.0"]) {
+      expect(places.evidenceOf(all, wrong)).toBeNull();
+    }
   });
   test("rows in the address are lit only in their own table", () => {
     const params = { table: "memory", rows: "0,3" };
@@ -112,6 +110,25 @@ describe("what changes would give", () => {
     expect(inWords("parallel Iterator::Root::BatchV2::Map")).toBe("BatchV2 ▸ Map in parallel");
     expect(inWords("without python in Iterator::Root::Map")).toBe("without python in Root ▸ Map");
     expect(inWords("without launch overhead")).toBe("without launch overhead");
+  });
+  test("what a finding promises of a change is what is shown of it", () => {
+    const row = {
+      change: "prefetch",
+      ...{ step_ps: 10e9, new_step_ps: 5e9, best_ps: 4e9, worst_ps: 6e9 },
+    } as WhatIf;
+    const finding = (fix: Partial<Fix>) => ({ fix: [{ what_if: "prefetch", ...fix }] }) as Finding;
+    expect(after(row, [])).toMatchObject({ likely_ps: 5e9, faster: "1.67–2.5×", why: null });
+    const promised = finding({
+      step_after_ms: { low: 3, likely: 5, high: 8 },
+      ...{ speedup_low: 1.25, speedup_high: 10 / 3, why: null },
+    });
+    const expected = { best_ps: 3e9, likely_ps: 5e9, worst_ps: 8e9, faster: "1.25–3.3×" };
+    expect(after(row, [promised])).toMatchObject(expected);
+    // Also where it hangs below another finding, and stands behind an edit that promises nothing.
+    const untold = finding({ step_after_ms: null, why: "one step" });
+    expect(after(row, [{ ...untold, symptoms: [promised] }])).toMatchObject(expected);
+    expect(after(row, [untold])).toMatchObject({ faster: "not told", why: "one step" });
+    expect(after({ ...row, change: "cache x" }, [promised]).likely_ps).toBe(5e9);
   });
   test("those of the input are told from others", () => {
     const of = (change: string) => isOfInput({ change } as WhatIf);

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { Timeline, Track } from "../../src/data/types";
+import { Block, LIT, lightsOf, SPAN_WORDS } from "../../src/timeline/block";
+import { placed } from "../../src/timeline/hover";
+import { notesFrom, notesText } from "../../src/timeline/notes";
 import { LocalTiles } from "../../src/timeline/local-tiles";
 import { TileCache } from "../../src/timeline/tile-cache";
-import type { TileSource } from "../../src/timeline/tiles";
-import { firstRowAt, grouped, groupsAround, rowsOf } from "../../src/timeline/tracks";
+import type { TileSource, TrackTile } from "../../src/timeline/tiles";
+import { firstRowAt, grouped, groupsAround, rowsOf, titlesOf } from "../../src/timeline/tracks";
 import { roundTime, Viewport } from "../../src/timeline/viewport";
 
 function track(id: number, parent: number | null, kind: string, about: Partial<Track> = {}): Track {
@@ -83,6 +86,93 @@ describe("rows", () => {
   test("what hides a track is told", () => {
     expect(groupsAround(tree, 42).map((it) => it.key)).toEqual(["device-40", "side-40"]);
     expect(groupsAround(tree, 2)).toEqual([]);
+  });
+});
+
+describe("names of tracks", () => {
+  const named = (...names: string[]) =>
+    [...titlesOf(names.map((name, id) => track(id, 9, "thread", { name }))).values()].sort();
+
+  test("threads of one pool are told apart, without their addresses", () => {
+    expect(named("tf_Compute/-823456789", "tf_Compute/1234567", "python")).toEqual([
+      "python",
+      "tf_Compute #1",
+      "tf_Compute #2",
+    ]);
+    expect(named("tf_Compute/1234567")).toEqual(["tf_Compute"]);
+    expect(named("worker 1", "worker 2")).toEqual(["worker 1", "worker 2"]);
+    expect(named("worker", "worker", "")).toEqual(["track 2", "worker #1", "worker #2"]);
+  });
+  test("those of other processes are others", () => {
+    const two = [3, 4].map((parent, id) => track(id, parent, "thread", { name: "main" }));
+    expect([...titlesOf(two).values()]).toEqual(["main", "main"]);
+  });
+});
+
+describe("notes", () => {
+  test("come back from the address as they were", () => {
+    const notes = [
+      { time: 123, text: "slow | here ~ \\p and \\" },
+      { time: -7, text: "" },
+    ];
+    expect(notesFrom(notesText(notes))).toEqual(notes);
+    expect(notesText([])).toBe("");
+  });
+  test("what is none is left out, and there is an end to them", () => {
+    expect(notesFrom("x~1|~y|5~ok|1e99~z|")).toEqual([{ time: 5, text: "ok" }]);
+    expect(notesFrom(undefined)).toEqual([]);
+    const many = Array.from({ length: 500 }, (_, time) => ({ time, text: "n".repeat(500) }));
+    const kept = notesFrom(notesText(many));
+    expect(kept.length).toBeLessThan(500);
+    expect(kept[0]!.text.length).toBeLessThan(500);
+  });
+});
+
+describe("the box beside the pointer", () => {
+  const room = { width: 800, height: 400 };
+  const box = { width: 300, height: 120 };
+  test.each([
+    [10, 10],
+    [790, 390],
+    [400, 399],
+    [0, 395],
+  ])("at %i, %i it is wholly inside", (x, y) => {
+    const at = placed({ x, y }, box, room);
+    expect(at.x).toBeGreaterThanOrEqual(0);
+    expect(at.y).toBeGreaterThanOrEqual(0);
+    expect(at.x + box.width).toBeLessThanOrEqual(room.width);
+    expect(at.y + box.height).toBeLessThanOrEqual(room.height);
+  });
+});
+
+describe("what is lit", () => {
+  // Two lanes, one span in each that stands for ten events of the first half of the tile.
+  const tile: TrackTile = {
+    track: 7,
+    left: Uint32Array.of(0, 0),
+    right: Uint32Array.of(2 ** 31, 2 ** 31),
+    lane: Uint8Array.of(0, 1),
+    kind: Uint8Array.of(0, 0),
+    count: Uint32Array.of(10, 10),
+    total: Float64Array.of(1, 1),
+    event: Uint32Array.of(1, 20),
+    name: Uint32Array.of(0, 0),
+    names: [""],
+  };
+  const block = new Block(0, 0, tile);
+  const lit = (places: Parameters<typeof lightsOf>[0]) => {
+    const words = block.words(lightsOf(places, 1));
+    return [0, 1].map((at) => (words[at * SPAN_WORDS + 2]! >>> 24) & LIT);
+  };
+
+  test("what a lit event is merged into is lit, in its lane alone", () => {
+    const inside = block.length / 4;
+    expect(lit([{ event: 5, track: 7, lane: 1, start_ps: inside }])).toEqual([0, 1]);
+    expect(lit([{ event: 5, track: 7, start_ps: inside }])).toEqual([1, 1]);
+    expect(lit([{ event: 5, track: 8, lane: 1, start_ps: inside }])).toEqual([0, 0]);
+    expect(lit([{ event: 5, track: 7, lane: 1, start_ps: block.length * 0.75 }])).toEqual([0, 0]);
+    expect(lit([{ event: 20, track: 7, lane: 1, start_ps: 0 }])).toEqual([0, 1]);
+    expect(lit([])).toEqual([0, 0]);
   });
 });
 

@@ -352,3 +352,26 @@ fn a_run_that_cannot_be_read_says_why() {
     assert_eq!(report.status, 422, "{report:?}");
     assert!(report.body.contains("error"), "{report:?}");
 }
+
+#[test]
+fn evidence_says_what_to_light() {
+    let served = serve(&["testdata/captured/keras_fit"]);
+    let list: serde_json::Value =
+        serde_json::from_str(&served.get("/api/runs/0/evidence").body).unwrap();
+    let list = list.as_array().unwrap();
+    assert!(!list.is_empty());
+    for it in list {
+        let id = it["id"].as_str().unwrap();
+        let one = served.get(&format!("/api/runs/0/evidence/{id}"));
+        let one: serde_json::Value = serde_json::from_str(&one.body).unwrap();
+        let (events, spans) = (one["events"].as_array().unwrap(), one["spans"].as_array().unwrap());
+        assert!(!events.is_empty() || !spans.is_empty(), "{id}");
+        assert_eq!(events.len() as u64, it["n_events"].as_u64().unwrap());
+        assert!(one["from"].as_i64() < one["to"].as_i64());
+    }
+    for wrong in ["9.9", "x", "0", "..%2F0"] {
+        let answer = served.get(&format!("/api/runs/0/evidence/{wrong}"));
+        assert_eq!(answer.status, 404, "{wrong}: {}", answer.body);
+        assert!(answer.body.contains("on the timeline") || answer.body.contains("no such"));
+    }
+}

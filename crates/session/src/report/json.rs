@@ -140,6 +140,8 @@ fn fix_json(it: &Fix, step: Option<Dur>) -> Value {
         "speedup_if_fixed": it.gain.map(|it| it.speedup),
         "speedup_low": it.gain.map(|it| it.low),
         "speedup_high": it.gain.map(|it| it.high),
+        "what_if": it.what_if,
+        "step_after_ms": step.zip(it.gain).map(|(step, gain)| step_after(gain.step_after(step))),
         "then_limited_by": it.then.as_ref().map(|it| it.name()),
         "why": it.why,
     })

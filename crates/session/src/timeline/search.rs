@@ -128,7 +128,7 @@ impl Timeline {
     }
 
     /// Where one of the trace's events lies.
-    pub(super) fn hit(&self, event: EventId) -> Hit {
+    pub(crate) fn hit(&self, event: EventId) -> Hit {
         let trace = self.trace();
         let track = trace.track_of(event);
         Hit {

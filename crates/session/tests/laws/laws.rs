@@ -1,5 +1,6 @@
 //! The laws of figures: evidence, gains, shares, plans. Those of sentences are in `sentences`.
 
+use analyses::step_spread::StepSpread;
 use analyses::step_time::{CATEGORIES, StepTime};
 use serde_json::Value;
 use session::Session;
@@ -15,6 +16,7 @@ pub const ALL: &[Law] = &[
     law("one-figure", one_figure),
     law("gain-range", gain_range),
     law("breakdown", breakdown),
+    law("step-times", step_times),
     law("counts", sentences::counts),
     law("absence", sentences::absence),
     Law { of_healthy: true, ..law("healthy", healthy) },
@@ -289,6 +291,26 @@ fn breakdown(report: &Value, session: &Session) -> Vec<Violation> {
     wrong
 }
 
+/// The report and the table `step_spread` say the same of the steps of a run on one host.
+fn step_times(report: &Value, session: &Session) -> Vec<Violation> {
+    let spreads = session.tables().get::<StepSpread>();
+    let [spread] = spreads.as_slice() else { return Vec::new() };
+    let ms = |ps: i64| ps as f64 / 1e9;
+    let told = |key: &str| report["steps"][key].as_f64().unwrap_or(f64::NAN);
+    let ranges = [
+        ("mean_ms", spread.mean_ps, spread.mean_ps),
+        ("median_ms", spread.p50_ps, spread.p50_ps),
+        ("p95_ms", spread.p90_ps, spread.p99_ps),
+    ];
+    let wrong = ranges.iter().filter_map(|&(key, low, high)| {
+        let (told, low, high) = (told(key), ms(low), ms(high));
+        // Of a mean, what is left of a picosecond.
+        let fits = told >= low - 1e-8 && told <= high + 1e-8;
+        (!fits).then(|| Violation::hard(format!("{key} is {told}, not {low} to {high}")))
+    });
+    wrong.collect()
+}
+
 /// Nothing is wrong with the run, so nothing is said to be.
 fn healthy(report: &Value, _: &Session) -> Vec<Violation> {
     let loud = findings(report).into_iter().filter(|it| text(it, "severity") != "low");
@@ -467,6 +489,8 @@ mod tests {
         ("evidence", |it| it["findings"][0]["evidence"][0]["table"] = json!("no_such")),
         ("evidence", |it| it["findings"][0]["evidence"][0]["rows"] = json!([1_000_000])),
         ("evidence", |it| it["findings"][0]["evidence"][0]["events"] = json!([1_000_000])),
+        ("step-times", |it| it["steps"]["p95_ms"] = json!(1e-3)),
+        ("step-times", |it| it["steps"]["median_ms"] = json!(1e6)),
         ("one-figure", |it| it["findings"][0]["cost_ms_per_step"] = json!(1e6)),
         ("gain-range", |it| it["findings"][0]["speedup_low"] = json!(0.9)),
         ("gain-range", |it| it["findings"][0]["speedup_low"] = json!(null)),
