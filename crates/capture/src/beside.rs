@@ -11,14 +11,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::hardware::{self, Sampler};
 use crate::pid::{self, Wanted};
+use crate::private;
 
 /// How often to look whether stacks are wanted.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -28,49 +30,58 @@ const AT_MOST_FAST: Duration = Duration::from_secs(600);
 const SLOWER: Duration = Duration::from_millis(250);
 const SLOWER_FOR: Duration = Duration::from_secs(60);
 const SLOWLY: Duration = Duration::from_secs(1);
+/// A driver or a file system may take any time to answer.
+const LONGEST_STOP: Duration = Duration::from_secs(5);
 /// More processes than this are never captured at once.
 const MOST_PROCESSES: usize = 64;
 
 pub(crate) struct Beside {
     over: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    /// What could not be written, when all is done.
+    done: Receiver<Option<io::Error>>,
 }
 
 impl Beside {
     /// Starts with the command; `hook` is where the processes say what they want.
-    pub fn start(run: &Path, hook: &Path, pid: u32) -> Beside {
+    pub fn start(run: &Path, hook: Option<&Path>, pid: u32) -> Beside {
         let over = Arc::new(AtomicBool::new(false));
-        let (run, hook, is_over) = (run.to_owned(), hook.to_owned(), Arc::clone(&over));
+        let (run, hook) = (run.to_owned(), hook.map(Path::to_owned));
+        let is_over = Arc::clone(&over);
         // A run without samples is still a run: the report says what is missing.
-        let thread = std::thread::Builder::new()
-            .name("beside".to_owned())
-            .spawn(move || record(&run, &hook, pid, &is_over))
-            .ok();
-        Beside { over, thread }
+        let (tell, done) = mpsc::channel();
+        let _ = std::thread::Builder::new().name("beside".to_owned()).spawn(move || {
+            let _ = tell.send(record(&run, hook.as_deref(), pid, &is_over));
+        });
+        Beside { over, done }
     }
 
-    pub fn stop(self) {
+    /// What could not be written. The command has ended, and whoever waits for it does not wait
+    /// for a driver that hangs.
+    pub fn stop(self) -> Option<io::Error> {
         self.over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread {
-            let _ = thread.join();
-        }
+        self.done.recv_timeout(LONGEST_STOP).ok().flatten()
     }
 }
 
-fn record(run: &Path, hook: &Path, pid: u32, over: &AtomicBool) {
-    let hardware = Sampler::start(run, pid, hardware::EVERY).ok();
+fn record(run: &Path, hook: Option<&Path>, pid: u32, over: &AtomicBool) -> Option<io::Error> {
+    let (hardware, failed) = match Sampler::start(run, pid, hardware::EVERY) {
+        Ok(it) => (Some(it), None),
+        Err(hardware::SampleError::File { source, .. }) => (None, Some(source)),
+        Err(_) => (None, None),
+    };
     let began = Instant::now();
     let (mut slowed, mut captured): (Option<(Duration, Instant)>, bool) = (None, false);
     let sampled = &Mutex::new(BTreeSet::new());
     std::thread::scope(|scope| {
         while !over.load(Ordering::Relaxed) {
-            let asking = asking(hook);
+            let asking = hook.map(asking).unwrap_or_default();
             for &pid in &asking {
                 let mut known = lock(sampled);
                 if known.len() >= MOST_PROCESSES || !known.insert(pid) {
                     continue;
                 }
                 captured = true;
+                let Some(hook) = hook else { continue };
                 scope.spawn(move || {
                     stacks_of(pid, run, hook, over);
                     // It may ask again, for a window that replaces this one.
@@ -92,9 +103,7 @@ fn record(run: &Path, hook: &Path, pid: u32, over: &AtomicBool) {
             std::thread::sleep(LOOK_EVERY);
         }
     });
-    if let Some(it) = hardware {
-        it.stop();
-    }
+    failed.or(hardware.and_then(Sampler::stop))
 }
 
 /// The processes that want their stacks sampled.
@@ -115,7 +124,7 @@ fn stacks_of(pid: u32, run: &Path, hook: &Path, over: &AtomicBool) {
         Err(_) => Wanted::NoMore,
     };
     let ready = || {
-        let _ = fs::write(&outside, b"");
+        let _ = private::write_file(&outside, b"");
     };
     let options = pid::Options { file: "stacks", ..pid::Options::default() };
     // Not allowed, or no Python of a known kind: the hook sees that nobody is ready.

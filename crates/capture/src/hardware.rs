@@ -31,7 +31,6 @@ mod tree;
 mod waiting;
 mod write;
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -41,6 +40,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value, json};
 
 use self::write::Rows;
+use crate::private;
 
 /// How often samples are taken where nobody says otherwise.
 pub const EVERY: Duration = Duration::from_millis(50);
@@ -124,7 +124,8 @@ impl Sampler {
         every: Duration,
     ) -> Result<Sampler, SampleError> {
         let path = folder.join(FILE);
-        let file = File::create(&path).map_err(|source| SampleError::File { path, source })?;
+        let file =
+            private::create_file(&path).map_err(|source| SampleError::File { path, source })?;
         let shared = Arc::new(Shared::new(every));
         let theirs = shared.clone();
         let thread = std::thread::Builder::new()
@@ -145,9 +146,10 @@ impl Sampler {
         self.shared.state().latest.clone()
     }
 
-    /// Writes what is left and ends.
-    pub fn stop(mut self) {
+    /// Writes what is left and ends; answers what could not be written.
+    pub fn stop(mut self) -> Option<io::Error> {
         self.end();
+        self.shared.state().failed.take()
     }
 
     fn end(&mut self) {
@@ -182,11 +184,12 @@ struct State {
     every: Duration,
     stop: bool,
     latest: Option<Sample>,
+    failed: Option<io::Error>,
 }
 
 impl Shared {
     fn new(every: Duration) -> Shared {
-        let state = State { every: bounded(every), stop: false, latest: None };
+        let state = State { every: bounded(every), stop: false, latest: None, failed: None };
         Shared { state: Mutex::new(state), wake: Condvar::new() }
     }
 
@@ -405,7 +408,7 @@ fn sample(machine: &Machine, root_pid: u32, mut rows: Rows, shared: &Arc<Shared>
             break;
         }
     }
-    rows.end();
+    shared.state().failed = rows.end();
 }
 
 fn header(

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::folder::RunFolder;
+use crate::private;
 
 /// What the hook is to do. `None` leaves it to the hook.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,21 +77,32 @@ files![
     "_capture/steps.py" = "_capture/steps.py",
 ];
 
-/// The hook's files inside a run folder, for as long as the run goes on.
+/// The hook's files, for as long as the run goes on: in the run folder, or where others could
+/// change that, in a folder of their own.
 #[derive(Debug)]
 pub(crate) struct Hook {
     folder: PathBuf,
+    /// Removed after the hook's own.
+    _around: Option<TempDir>,
 }
 
 impl Hook {
-    pub fn write(run: &Path, settings: &Settings) -> io::Result<Hook> {
-        let folder = run.join(".hook");
-        fs::create_dir_all(folder.join("_capture"))?;
+    pub fn write(run: &RunFolder, settings: &Settings) -> io::Result<Hook> {
+        let around = match run.is_guarded {
+            true => None,
+            false => Some(private::guarded_folder()?),
+        };
+        let folder = around.as_ref().map_or(run.path.as_path(), |it| it.path()).join(".hook");
+        // It must not be there yet: what is in it is run as the user.
+        private::create_folder(&folder)?;
+        let hook = Hook { folder, _around: around };
+        private::create_folder(&hook.folder.join("_capture"))?;
         for (name, text) in FILES {
-            fs::write(folder.join(name), text)?;
+            private::write_file(&hook.folder.join(name), text.as_bytes())?;
         }
-        fs::write(folder.join("settings.json"), settings.as_json().to_string())?;
-        Ok(Hook { folder })
+        let settings = settings.as_json().to_string();
+        private::write_file(&hook.folder.join("settings.json"), settings.as_bytes())?;
+        Ok(hook)
     }
 
     pub fn folder(&self) -> &Path {
@@ -119,7 +134,33 @@ impl Drop for Hook {
 
 #[cfg(test)]
 mod tests {
-    use super::FILES;
+    use super::{FILES, Hook, Settings};
+    use crate::folder::new_run_folder;
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_can_change_what_is_run() {
+        use std::fs::{self, Permissions};
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &std::path::Path| fs::metadata(path).unwrap().mode() & 0o777;
+        for (shared, inside) in [(0o755, true), (0o775, false)] {
+            let above = folder.path().join(format!("{shared:o}"));
+            fs::create_dir(&above).unwrap();
+            fs::set_permissions(&above, Permissions::from_mode(shared)).unwrap();
+            let run = new_run_folder(Some(&above.join("run")), "run").unwrap();
+            let hook = Hook::write(&run, &Settings::default()).unwrap();
+            assert_eq!(hook.folder().starts_with(&run.path), inside, "{shared:o}");
+            assert_eq!(mode(hook.folder()), 0o700);
+            assert_eq!(mode(&hook.folder().join("sitecustomize.py")), 0o600);
+            let path = hook.folder().to_owned();
+            drop(hook);
+            assert!(!path.exists());
+            // Somebody was first.
+            fs::create_dir(run.path.join(".hook")).unwrap();
+            assert_eq!(Hook::write(&run, &Settings::default()).is_err(), inside);
+        }
+    }
 
     #[test]
     fn every_file_of_the_hook_is_in_the_binary() {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, io};
 
@@ -10,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::launch::Ended;
 use crate::log::ProcessLog;
+use crate::private;
 
 /// Variables that change how fast a run is and hold no secrets; of all others only names are kept.
 const KEPT: [&str; 18] = [
@@ -54,18 +54,20 @@ impl Manifest {
         self.0.insert(key.to_owned(), value);
     }
 
-    /// The command, where it runs, its version, and the names of what surrounds it.
+    /// The command, where it runs, and the names of what surrounds it, without secrets.
     pub fn command(&mut self, command: &[String]) {
         self.set("command", json!(redact::command(command)));
         if let Ok(folder) = env::current_dir() {
-            self.set("folder", json!(folder.display().to_string()));
-            self.set("git", git(&folder));
+            self.set("folder", json!(redact::secrets(&folder.display().to_string())));
         }
-        let mut names: Vec<String> =
-            env::vars_os().map(|it| it.0.to_string_lossy().into_owned()).collect();
+        let mut names: Vec<String> = env::vars_os()
+            .map(|it| redact::secrets(&it.0.to_string_lossy()).into_owned())
+            .collect();
         names.sort();
-        let kept: BTreeMap<&str, String> =
-            KEPT.iter().filter_map(|&it| Some((it, env::var(it).ok()?))).collect();
+        let kept: BTreeMap<&str, String> = KEPT
+            .iter()
+            .filter_map(|&it| Some((it, redact::variable(&env::var(it).ok()?))))
+            .collect();
         self.set("environment", json!({"names": names, "kept": kept}));
     }
 
@@ -83,7 +85,10 @@ impl Manifest {
                 let said: Vec<Value> = it
                     .said
                     .iter()
-                    .map(|it| json!({"unix_ns": it.unix_ns, "what": it.what, "text": it.text}))
+                    .map(|it| {
+                        let text = redact::secrets(&it.text);
+                        json!({"unix_ns": it.unix_ns, "what": it.what, "text": text})
+                    })
                     .collect();
                 json!({
                     "pid": it.pid,
@@ -104,7 +109,7 @@ impl Manifest {
 pub fn write_manifest(run: &Path, manifest: &Manifest) -> io::Result<()> {
     let text = serde_json::to_string_pretty(&manifest.0).map_err(io::Error::other)?;
     let part = run.join("manifest.json.part");
-    fs::write(&part, text + "\n")?;
+    private::write_file(&part, (text + "\n").as_bytes())?;
     fs::rename(part, run.join("manifest.json"))
 }
 
@@ -130,25 +135,6 @@ fn machine() -> Value {
         "cores": std::thread::available_parallelism().ok().map(usize::from),
         "memory_bytes": memory.map(|it| it * 1024),
     })
-}
-
-/// The commit and whether files differ from it; null where there is no repository or no git.
-fn git(folder: &Path) -> Value {
-    let ask = |arguments: &[&str]| {
-        let out = Command::new("git")
-            .args(arguments)
-            .current_dir(folder)
-            // Asking must not write: the index would be refreshed otherwise.
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
-    };
-    let Some(commit) = ask(&["rev-parse", "HEAD"]) else { return Value::Null };
-    let dirty = ask(&["status", "--porcelain", "--untracked-files=no"]).map(|it| !it.is_empty());
-    json!({"commit": commit, "dirty": dirty})
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ mod permission;
 mod stacks;
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -23,6 +22,7 @@ use serde_json::json;
 
 use self::stacks::Stacks;
 use crate::folder::unix_ns;
+use crate::private;
 
 /// How to sample.
 #[derive(Debug, Clone)]
@@ -150,7 +150,7 @@ pub fn sample_when(
     let name = format!("{}-{pid}.jsonl", options.file);
     let path = folder.join(&name);
     let write_error = |source| PidError::Write { path: path.clone(), source };
-    let mut file = BufWriter::new(File::create(&path).map_err(write_error)?);
+    let mut file = BufWriter::new(private::create_file(&path).map_err(write_error)?);
     let python = spy.spy.version.to_string();
     let thread = first.iter().find(|it| it.is_main).map_or(0, |it| it.id);
     let head = json!({

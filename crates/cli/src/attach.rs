@@ -90,7 +90,7 @@ enum Got {
 
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(args.duration > Duration::ZERO, "--duration 0 would record nothing");
-    let folder = new_run_folder(args.out.as_deref(), "attach")?;
+    let folder = new_run_folder(args.out.as_deref(), "attach")?.path;
     let manifest = Manifest::begin("attach");
     let outcomes = capture(args, &folder)?;
     for outcome in &outcomes {
@@ -109,6 +109,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         let _ = std::fs::remove_dir_all(&folder);
     } else {
         write_manifest(&folder, args, manifest, &outcomes)?;
+        capture::seal(&folder, &redact::Mask::new(&[], std::iter::empty()));
     }
     anyhow::ensure!(got > 0, "nothing was captured");
     note(format!("captured {got} of {} into {}", outcomes.len(), folder.display()));

@@ -1,18 +1,20 @@
 //! `strobe run`: starts a training command as it is, captures a few steady steps, reports.
 
+mod conclude;
+
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::SystemTime;
 
-use analyses::run_step::{Overhead, RunStep};
-use capture::{Ended, LaunchError, Manifest, ProcessLog, Settings};
-use session::Session;
-use trace::Dur;
+use capture::{
+    Ended, FolderError, GitState, LaunchError, Manifest, ProcessLog, RunFolder, Settings,
+};
+use serde_json::Value;
 
-use crate::output::{Format, Output, note, wrap};
-use crate::report;
+use self::conclude::Conclusion;
+use crate::output::{Format, Output, note};
 
 /// Start a training command with no code change, capture a few steady steps, report
 ///
@@ -53,7 +55,12 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The command and its arguments, as you type them without strobe
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "CMD")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "CMD"
+    )]
     command: Vec<OsString>,
 }
 
@@ -81,7 +88,19 @@ const CANNOT_START: u8 = 126;
 pub fn run(args: &Args, _: &mut Output) -> anyhow::Result<ExitCode> {
     let command: Vec<String> =
         args.command.iter().map(|it| it.to_string_lossy().into_owned()).collect();
-    let folder = capture::new_run_folder(args.out.as_deref(), &name_of(&command))?;
+    // First: a mistyped command leaves nothing behind.
+    if let Err(error) = capture::find_command(&args.command) {
+        return Ok(not_started(&error));
+    }
+    let folder = match capture::new_run_folder(args.out.as_deref(), &name_of(&command)) {
+        Ok(folder) => Some(folder),
+        // A disk that is full or read-only is no reason not to train.
+        Err(error @ FolderError::Io { .. }) => {
+            note(format!("warning: this run is not recorded: {error}"));
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
     let settings = Settings {
         capture: !args.no_capture,
         steps: args.steps,
@@ -94,29 +113,52 @@ pub fn run(args: &Args, _: &mut Output) -> anyhow::Result<ExitCode> {
     let mut manifest = Manifest::begin("run");
     manifest.command(&command);
     manifest.set("settings", settings.as_json());
-    capture::write_manifest(&folder, &manifest)?;
+    let mut unwritten = Vec::new();
+    if let Some(folder) = &folder {
+        unwritten.extend(capture::write_manifest(&folder.path, &manifest).err());
+    }
 
-    let ended = match capture::launch(&args.command, &folder, &settings) {
-        Ok(ended) => ended,
+    let began = SystemTime::now();
+    let mut git = None;
+    let mut started = || git = std::env::current_dir().ok().map(|it| GitState::ask(&it));
+    let launched = capture::launch(&args.command, folder.as_ref(), &settings, &mut started);
+    let (ended, more) = match launched {
+        Ok(it) => (it.ended, it.unwritten),
         Err(error) => {
-            let _ = std::fs::remove_dir_all(&folder);
-            note(format!("error: {error}"));
-            return Ok(ExitCode::from(match error {
-                LaunchError::NoSuchCommand { .. } => NO_SUCH_COMMAND,
-                _ => CANNOT_START,
-            }));
+            folder.into_iter().for_each(RunFolder::discard);
+            return Ok(not_started(&error));
         }
     };
-    let processes = capture::process_logs(&folder);
-    manifest.end(Some(ended), &processes);
-    capture::write_manifest(&folder, &manifest)?;
+    unwritten.extend(more);
+    let mut processes = Vec::new();
     // Whatever the report says or cannot say, the command's own end is the answer.
-    if !args.quiet
-        && let Err(error) = conclude(args, &folder, &processes)
-    {
-        note(format!("error: {error}"));
-    }
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        let Some(folder) = folder.map(|it| it.path) else { return };
+        processes = capture::process_logs(&folder);
+        let own = conclude::take_own_profile(&folder, &processes, began);
+        manifest.set("git", git.map_or(Value::Null, |it| it.answer()));
+        manifest.end(Some(ended), &processes);
+        unwritten.extend(capture::write_manifest(&folder, &manifest).err());
+        let environment = std::env::vars_os()
+            .map(|it| [it.0, it.1].map(|it| it.to_string_lossy().into_owned()).into());
+        capture::seal(&folder, &redact::Mask::new(&command, environment));
+        let conclusion =
+            Conclusion { args, folder: &folder, processes: &processes, ended, own, unwritten };
+        if !args.quiet
+            && let Err(error) = conclusion.print()
+        {
+            note(format!("error: {error}"));
+        }
+    }));
     Ok(exit(ended, &processes))
+}
+
+fn not_started(error: &LaunchError) -> ExitCode {
+    note(format!("error: {error}"));
+    ExitCode::from(match error {
+        LaunchError::NoSuchCommand { .. } => NO_SUCH_COMMAND,
+        LaunchError::CannotStart { .. } => CANNOT_START,
+    })
 }
 
 /// `python -m pkg.train --lr 1` is called `train`.
@@ -129,95 +171,6 @@ fn name_of(command: &[String]) -> String {
     let name = command.iter().find(is_python).or_else(module).or(command.first());
     let name = name.map(|it| it.rsplit('/').next().unwrap_or(it)).unwrap_or("run");
     name.trim_end_matches(".py").rsplit('.').next().unwrap_or(name).to_owned()
-}
-
-fn conclude(args: &Args, folder: &Path, processes: &[ProcessLog]) -> anyhow::Result<()> {
-    let mut out = Output::of_stderr();
-    if let Some(why) = nothing_captured(args, folder, processes) {
-        writeln!(out, "strobe: {why}\n  run: {}", folder.display())?;
-        return Ok(out.flush()?);
-    }
-    let session = Session::open(folder)?;
-    let summary = session.report();
-    match &args.report {
-        Some(path) => {
-            let mut to = Output::of_file(File::create(path)?);
-            report::print(&summary, args.format, false, &mut to)?;
-            to.flush()?;
-        }
-        None => report::print(&summary, args.format, false, &mut out)?,
-    }
-    if args.format == Format::Text || args.report.is_some() {
-        writeln!(out)?;
-        if let Some(line) = what_it_cost(&session, processes) {
-            write!(out, "{}", wrap(&line, out.width, " "))?;
-        }
-        writeln!(out, " Kept: strobe report {}", folder.display())?;
-    }
-    Ok(out.flush()?)
-}
-
-/// What profiling did to the steps it saw, against those around them.
-fn what_it_cost(session: &Session, processes: &[ProcessLog]) -> Option<String> {
-    let timed: i64 = processes.iter().map(|it| it.n_steps).sum();
-    let mut line = format!("Profiled: {} of {timed} steps", profiled_steps(session));
-    match Overhead::of(session.tables()) {
-        Some(it) => {
-            let more = (it.on_ps - it.off_ps) as f64 / it.off_ps.max(1) as f64 * 100.0;
-            line += &format!(
-                "; {} with the profiler on, {} without ({more:+.1} %)",
-                Dur(it.on_ps),
-                Dur(it.off_ps)
-            );
-        }
-        None => {
-            line += "; the steps around them are too few, or of too different a pace, to say what \
-                     profiling cost";
-        }
-    }
-    (timed > 0).then_some(line)
-}
-
-fn profiled_steps(session: &Session) -> i64 {
-    let rows = session.tables().get::<RunStep>();
-    rows.iter().filter(|it| it.profiled != "no").map(|it| it.steps).sum()
-}
-
-/// Why there is no profile to report on.
-fn nothing_captured(args: &Args, folder: &Path, processes: &[ProcessLog]) -> Option<String> {
-    if args.no_capture {
-        let steps: i64 = processes.iter().map(|it| it.n_steps).sum();
-        return Some(format!("{steps} steps timed, none profiled, as asked"));
-    }
-    if ["profile", "torch"].iter().any(|it| folder.join(it).exists()) {
-        return None;
-    }
-    if processes.is_empty() {
-        return Some(
-            "nothing was captured: no process of this command imported TensorFlow, JAX or PyTorch\n  \
-             hint: `python -I` and `python -E` ignore what is put in front of them"
-                .to_owned(),
-        );
-    }
-    let said = |what: &str| processes.iter().find_map(|it| it.last(what));
-    let own = said("own-profiler").map(|it| {
-        let hint = match it.text.contains(" into ") {
-            true => "strobe report on that folder",
-            false => "without it, strobe captures the steps itself",
-        };
-        let text = &it.text;
-        format!(
-            "nothing was captured: the program uses the profiler itself ({text})\n  hint: {hint}"
-        )
-    });
-    let reason = ["failed", "none", "busy", "not-watched"].iter().find_map(|it| said(it));
-    Some(own.unwrap_or_else(|| match reason {
-        Some(it) => format!("nothing was captured: {}", it.text),
-        None if said("window-start").is_some() => {
-            "the process ended while it was being captured, and its profile went with it".to_owned()
-        }
-        None => "nothing was captured: the process ended before its steps were steady".to_owned(),
-    }))
 }
 
 fn exit(ended: Ended, processes: &[ProcessLog]) -> ExitCode {

@@ -13,7 +13,7 @@ use anyhow::bail;
 use serde_json::{Map, json};
 use session::{Session, SqlLimits, SqlTable, SqlValue};
 
-use crate::output::{Format, Grid, Output};
+use crate::output::{Format, Grid, Output, note};
 
 /// List the tables, or print one
 #[derive(Debug, clap::Args)]
@@ -85,7 +85,7 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     table.print(args, out)?;
     if let Some(most) = cut.filter(|_| args.limit == 0) {
         out.flush()?;
-        let _ = writeln!(std::io::stderr(), "note: the first {most} rows; --limit asks for more");
+        note(format!("note: the first {most} rows; --limit asks for more"));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -107,9 +107,10 @@ fn list(
         vec![it.name().to_owned(), n.to_string(), first_line(it.doc()).to_owned()]
     });
     let is_plain = |it: &&SqlTable| it.parameter.is_none() && analyses::find(it.name).is_none();
-    let of_trace = schema.iter().filter(is_plain).map(|it| {
-        vec![it.name.to_owned(), String::new(), first_line(it.doc).to_owned()]
-    });
+    let of_trace = schema
+        .iter()
+        .filter(is_plain)
+        .map(|it| vec![it.name.to_owned(), String::new(), first_line(it.doc).to_owned()]);
     let grid = Grid {
         columns: ["table", "rows", "what"].map(str::to_owned).to_vec(),
         right: vec![false, true, false],
@@ -168,11 +169,7 @@ impl Rows {
     }
 
     /// Of the trace's own tables, which can be long: the first rows, and whether there are more.
-    fn of_trace(
-        table: &SqlTable,
-        session: &Session,
-        most: usize,
-    ) -> anyhow::Result<(Rows, bool)> {
+    fn of_trace(table: &SqlTable, session: &Session, most: usize) -> anyhow::Result<(Rows, bool)> {
         let limits = SqlLimits { rows: most, time: LONGEST, ..SqlLimits::default() };
         let found = session.sql(&format!("select * from {}", table.name), &limits)?;
         let value = |it: SqlValue| match it {

@@ -422,7 +422,18 @@ fn redact(value: &mut Value) {
             }
             all.iter_mut().for_each(redact);
         }
-        Value::Object(all) => all.values_mut().for_each(redact),
+        Value::Object(all) => {
+            for (name, value) in all {
+                // Names of ours; `key` and `token` alone are also words of models.
+                let is_word = ["key", "token"].contains(&name.as_str());
+                match value {
+                    Value::String(_) if !is_word && redact::is_secret(name) => {
+                        *value = json!(redact::HIDDEN);
+                    }
+                    _ => redact(value),
+                }
+            }
+        }
         _ => (),
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod beside;
 pub mod json;
+mod redacted;
 pub mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,7 +144,9 @@ impl Session {
                 fix.diff = Some(diff.text);
             }
         }
-        Report { diagnosis, ..self.measurements() }
+        let mut report = Report { diagnosis, ..self.measurements() };
+        redacted::redact(&mut report);
+        report
     }
 
     /// The report without findings.
@@ -157,7 +160,7 @@ impl Session {
         let (used, mut silent): (Vec<_>, Vec<_>) =
             devices(trace).into_iter().partition(|it| it.used);
         silent.extend(hidden_devices(trace));
-        Report {
+        let mut report = Report {
             run: RunFacts {
                 path: self.run.path.display().to_string(),
                 name: self.run.name.clone(),
@@ -181,7 +184,9 @@ impl Session {
             pace: Pace::of(self.tables()),
             beside: Beside::of(self.tables()),
             notes: trace.notes_so_far(),
-        }
+        };
+        redacted::redact(&mut report);
+        report
     }
 
     fn step_facts(&self) -> Option<StepFacts> {

@@ -1,7 +1,5 @@
 //! A run of more hosts than a process may have files open.
 
-#![expect(clippy::unwrap_used, reason = "a failed helper is a failed test")]
-
 use std::fs;
 use std::path::Path;
 

@@ -1,7 +1,5 @@
 //! SQLite counts the memory of all queries of a process together: a process of its own.
 
-#![expect(clippy::unwrap_used, reason = "a failed helper is a failed test")]
-
 use std::path::Path;
 
 use session::{Session, SqlError, SqlLimits, SqlValue};

@@ -4,7 +4,7 @@
 //! |------------------------------|-----------------------------------------|
 //! | `frame`, `node`, `sample`    | [`Stacks`] of the process               |
 //! | `step`, `step-key`           | its [`StepCount`]s                      |
-//! | `said` `window-start`, …     | its [`Window`]s                         |
+//! | `said` `window-start`, …     | its [`Window`]s, the program's own too  |
 //! | `examples`                   | examples in a step, the last one said   |
 //! | `framework`                  | its name                                |
 //! | `site`                       | [`Site`]s of its code                   |
@@ -124,7 +124,17 @@ impl Reader {
             Record::Said(said) => {
                 let open = process.windows.last_mut().filter(|it| it.until.is_none());
                 let at = |out: &mut TraceBuilder| time(said.unix_ns, out);
+                let is_own = said.text.contains(" into ");
                 match (said.what.as_str(), open) {
+                    // The program's own profiler, where it says what it profiles.
+                    ("own-profiler", _) if is_own => {
+                        let window = Window { start: at(out)?, end: None, until: None };
+                        process.windows.push(window);
+                    }
+                    ("own-profiler-end", Some(it)) => {
+                        it.end = Some(at(out)?);
+                        it.until = it.end;
+                    }
                     ("window-start", _) => {
                         let window = Window { start: at(out)?, end: None, until: None };
                         process.windows.push(window);

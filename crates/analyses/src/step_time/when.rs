@@ -3,7 +3,7 @@
 use trace::TrackKind;
 
 use super::{
-    CATEGORIES, DeviceWalk, HostTimes, StepTime, busy_devices, instants, on_host, subtract, within,
+    CATEGORIES, DeviceWalk, HostTimes, HostWork, StepTime, busy_devices, instants, subtract, within,
 };
 use crate::Tables;
 use crate::span::{Span, union};
@@ -32,7 +32,8 @@ pub fn when(tables: &Tables, row: &StepTime, category: &str) -> Vec<Span> {
             walk.within(window)
         }
         None => {
-            of_host = on_host(trace, host).map(|it| subtract(&it, &doing.saving));
+            of_host =
+                tables.model::<HostWork>().on(trace, host).map(|it| subtract(&it, &doing.saving));
             &of_host
         }
     };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -19,11 +19,13 @@ pub struct Rows {
     written: Instant,
     /// A full disk may have taken a part of a line.
     torn: bool,
+    /// What went wrong first.
+    failed: Option<io::Error>,
 }
 
 impl Rows {
     pub fn new(file: File) -> Rows {
-        Rows { file, held: String::new(), written: Instant::now(), torn: false }
+        Rows { file, held: String::new(), written: Instant::now(), torn: false, failed: None }
     }
 
     pub fn header(&mut self, header: &Value) {
@@ -49,8 +51,10 @@ impl Rows {
         }
     }
 
-    pub fn end(&mut self) {
+    /// What could not be written, if anything.
+    pub fn end(mut self) -> Option<io::Error> {
         self.flush();
+        self.failed
     }
 
     /// What cannot be written is dropped: a full disk must not stop a training, nor fill memory.
@@ -58,7 +62,11 @@ impl Rows {
         if self.torn {
             self.held.insert(0, '\n');
         }
-        self.torn = self.file.write_all(self.held.as_bytes()).is_err();
+        let written = self.file.write_all(self.held.as_bytes());
+        self.torn = written.is_err();
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
         self.held.clear();
         self.written = Instant::now();
     }

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
+use crate::private;
+
 /// Folders made for each host: `profile/HOST/plugins/profile/TIME`.
 const FOLDERS: usize = 5;
 
@@ -45,9 +47,9 @@ impl Write for Part {
             Some(file) => file,
             None => {
                 if let Some(folder) = self.part.parent() {
-                    fs::create_dir_all(folder)?;
+                    private::create_folders(folder)?;
                 }
-                self.file.insert(File::create(&self.part)?)
+                self.file.insert(private::create_file(&self.part)?)
             }
         };
         file.write(bytes)

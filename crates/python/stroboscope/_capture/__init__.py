@@ -36,6 +36,9 @@ from .stacks import Stacks
 MIND_SECONDS = 0.25
 # Whatever calls there are, without a step for so long a framework is captured by time.
 NO_STEP_SECONDS = 20.0
+# Stacks are sampled from the first call on, for so long: a program may end before its steps are
+# steady. Later only a window's are.
+EARLY_SECONDS = 30.0
 # Windows are taken anew where the pace after one differs from the pace before it.
 MOST_WINDOWS = 3
 
@@ -77,6 +80,8 @@ class Engine:
         self.candidates: dict[tuple[Key, int], steps.Candidate] = {}
         self.began: dict[tuple[Key, int], int] = {}
         self.called_ns = 0
+        # Since when stacks are sampled, before any window.
+        self.early_since: Optional[float] = None
         # What begins a step, and on which thread.
         self.key: Optional[Key] = None
         self.thread = 0
@@ -177,12 +182,17 @@ class Engine:
                 self.user_profiles = True
                 if self.state == "capturing":
                     self._close("the program started its own profiler")
-                where = "" if folder is None else " into %s" % folder
+                where = "" if folder is None else " into %s" % _absolute(folder)
                 self.log.said("own-profiler", framework + where)
         except Exception as error:
             self._fail(error)
 
     def user_is_done(self) -> None:
+        if self.user_profiles and not self.dead:
+            try:
+                self.log.said("own-profiler-end", "the program stopped its profiler")
+            except Exception as error:
+                self._fail(error)
         self.user_profiles = False
 
     # Steps.
@@ -195,6 +205,7 @@ class Engine:
             if len(self.candidates) >= 256:
                 return None
             candidate = self.candidates[it] = steps.Candidate(called.key[1], called.name)
+            self._sample_early()
         candidate.begins(now, self.steps[-1])
         if self.key is None:
             self.began[it] = self.called_ns = now
@@ -209,6 +220,12 @@ class Engine:
             return self._only_note_others
         return None
 
+    def _sample_early(self) -> None:
+        wanted = self.settings.capture and self.settings.stacks
+        if wanted and self.early_since is None and not self.windows:
+            self.early_since = time.monotonic()
+            self.stacks.early()
+
     def _look_at_others(self) -> None:
         """Steps that come no more while other calls do: these are to be told again."""
         last_ns = self.steps[-1]
@@ -222,6 +239,18 @@ class Engine:
         chosen = steps.choose(self.candidates)
         if chosen is None:
             return
+        self._take_as_step(chosen)
+        if self.state == "capturing" and self.by_time:
+            # What it holds of steps is their beginning.
+            self._close("steps have begun")
+        if self.state == "searching":
+            self.state = "warming"
+            if self.settings.capture and self.settings.stacks and self.early_since is None:
+                self.stacks.soon()
+        if chosen == called and self.state == "warming":
+            self._warm()
+
+    def _take_as_step(self, chosen: tuple[Key, int]) -> None:
         it = self.candidates[chosen]
         self.key, self.thread = chosen
         self.loop_is_new = True
@@ -231,15 +260,6 @@ class Engine:
         self.log.steps_before(it.calls - len(starts))
         self.steps.extend(starts)
         self.pace_since_ns = self.loop_since_ns = starts[0]
-        if self.state == "capturing" and self.by_time:
-            # What it holds of steps is their beginning.
-            self._close("steps have begun")
-        if self.state == "searching":
-            self.state = "warming"
-            if self.settings.capture and self.settings.stacks:
-                self.stacks.soon()
-        if chosen == called and self.state == "warming":
-            self._warm()
 
     def _maybe_moved_on(self, called: tuple[Key, int], now: int) -> None:
         """Something else repeats, and the step does not: an evaluation, another phase, a new loop."""
@@ -459,6 +479,10 @@ class Engine:
     def _look_at_time(self) -> None:
         if self.state == "watching":
             self._watch()
+        if self.early_since is not None and self.state in ("searching", "warming"):
+            if time.monotonic() - self.early_since > EARLY_SECONDS:
+                self.early_since = float("inf")
+                self.stacks.soon()
         self.only_notes = self.only_notes and not self._window_is_near()
         if self.only_notes:
             self._look_at_others()
@@ -504,15 +528,27 @@ class Engine:
         try:
             if self.state == "capturing":
                 self._close("the program ended")
+            self.stacks.stop()
+            if self.key is None and self.log.n_steps() == 0:
+                self._choose_at_the_end()
             count = self.log.n_steps()
-            if count == 0 and _is_the_program():
-                self.log.said("none", "no call came again often enough to be a step")
+            if count == 0 and self.candidates and _is_the_program():
+                self.log.said("none", "no training step was repeated")
             elif not self.windows and self.settings.capture and count:
-                self.log.said("none", "the program ended after %d steps, before a window" % count)
+                said = "the program ended after %d steps, before they were steady" % count
+                self.log.said("none", said)
             self.sites.write_out()
             self.log.flush()
         except Exception as error:
             self._fail(error)
+
+    def _choose_at_the_end(self) -> None:
+        """What a program that ended soon did again and again, if only twice."""
+        chosen = steps.choose(self.candidates, steps.FEWEST_AT_END)
+        if chosen is not None:
+            self._take_as_step(chosen)
+            # The last one ends here, as nearly as can be told.
+            self.steps.append(max(self.called_ns, self.steps[-1]))
 
     def forked(self) -> None:
         """In a forked child: the profiler, its window and its file are the parent's."""
@@ -535,6 +571,12 @@ class Engine:
             self.log.flush()
         except Exception:
             pass
+
+
+def _absolute(folder: Any) -> str:
+    """Where the program's folder is for whoever looks from elsewhere."""
+    folder = os.fsdecode(folder) if isinstance(folder, (bytes, os.PathLike)) else str(folder)
+    return folder if "://" in folder else os.path.abspath(folder)
 
 
 def _resident_bytes() -> int:

@@ -196,7 +196,11 @@ def _told(
     @functools.wraps(start)
     def told_start(*args: Any, **kwargs: Any) -> Any:
         watcher.yields_to_user(owner, args[0] if args else kwargs.get(folder))
-        return start(*args, **kwargs)
+        try:
+            return start(*args, **kwargs)
+        except BaseException:
+            watcher.user_is_done()
+            raise
 
     @functools.wraps(stop)
     def told_stop(*args: Any, **kwargs: Any) -> Any:

@@ -91,8 +91,10 @@ class Log:
                 return
             if self._file is None:
                 # A process that replaced itself by another program has the same number.
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-                self._file = os.open(self.path, flags, 0o644)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                # Where there are links, nobody else's is followed.
+                flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+                self._file = os.open(self.path, flags, 0o600)
                 if os.fstat(self._file).st_size == 0:
                     lines.insert(0, json.dumps(_header()))
             data = ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")

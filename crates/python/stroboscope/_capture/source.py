@@ -21,8 +21,10 @@ LONGEST_CALL = 72
 # A secret that somebody wrote into a program stays there, as `crates/redact` does it: given under a
 # name that says so, or of a known shape.
 _SECRET = re.compile(
-    r"""(secret|password|passwd|api_?key|credential|auth|token|_key)\w*["']?\s*[=:]\s*\w{0,2}["']"""
-    r"""|\b(AKIA|ASIA|AIza|eyJ|gh[pos]_|github_pat_|glpat-|hf_|sk-|xoxb-)[\w.-]{12,}""",
+    r"""(secret|passw|passphrase|pwd|api_?key|credential|auth|token|signature|_key|_pass)\w*["']?\s*"""
+    r"""[=:]\s*\w{0,2}["']"""
+    r"""|\b(AKIA|ASIA|AIza|eyJ|gh[opsur]_|github_pat_|glpat-|hf_|sk-|xox[a-z]-|npm_|nvapi-)[\w.-]{12,}"""
+    r"""|://[^\s"'/]+@|[?&](sig|signature|x-amz-\w+|token|key)=|-----BEGIN""",
     re.IGNORECASE,
 )
 

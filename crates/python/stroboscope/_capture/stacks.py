@@ -55,6 +55,10 @@ class Stacks:
         """Finding the interpreter from outside takes a moment."""
         self._ask("soon")
 
+    def early(self) -> None:
+        """From outside, before any window: a short program may never have one."""
+        self._ask("now")
+
     def _ask(self, when: str) -> None:
         if self._asks is None:
             return

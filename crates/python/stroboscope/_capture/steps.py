@@ -51,7 +51,11 @@ class Candidate:
             self.inside_ns += at_ns - began_ns
 
 
-def choose(candidates: dict[Key, Candidate]) -> Optional[Key]:
+# When a program has ended, what came twice is the best that is known.
+FEWEST_AT_END = 2
+
+
+def choose(candidates: dict[Key, Candidate], fewest: int = FEWEST_CALLS) -> Optional[Key]:
     """Which call begins a step, or None as long as that is open."""
     seen = {key: it for key, it in candidates.items() if it.calls >= 2}
     if not seen:
@@ -68,12 +72,12 @@ def choose(candidates: dict[Key, Candidate]) -> Optional[Key]:
     it = seen[best]
     # Where one batch goes through several such calls, the batch is the step.
     for key, other in seen.items():
-        if other.kind == "next" and it.kind != "next" and other.calls >= FEWEST_CALLS:
+        if other.kind == "next" and it.kind != "next" and other.calls >= fewest:
             times = it.calls / other.calls
             if times >= 1.9 and abs(times - round(times)) < 0.25:
                 best, it = key, other
                 break
-    return best if it.calls >= FEWEST_CALLS else None
+    return best if it.calls >= fewest else None
 
 
 # Two neighbouring stretches of steps whose medians differ by less are taken as the same pace. A

@@ -85,8 +85,11 @@ def _arm(framework):
     except Exception as error:
         try:
             folder = os.environ["STROBE_RUN_FOLDER"]
-            with open(os.path.join(folder, "hook-errors.txt"), "a") as out:
-                out.write("%s: %s: %s\n" % (framework, type(error).__name__, error))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+            out = os.open(os.path.join(folder, "hook-errors.txt"), flags, 0o600)
+            text = "%s: %s: %s\n" % (framework, type(error).__name__, error)
+            os.write(out, text.encode("utf-8", "backslashreplace"))
+            os.close(out)
         except Exception:
             pass
 
