@@ -27,3 +27,5 @@ pub use log::{ProcessLog, process_logs};
 pub use manifest::{Manifest, write_manifest};
 pub use running::{exists, going_on, run_of_process};
 pub use seal::seal;
+#[cfg(unix)]
+pub use signals::outlive_file_limits;

@@ -78,7 +78,10 @@ impl Signals {
 /// Whether the command has not got it already.
 fn is_for_command(origin: &Origin, leads: bool) -> bool {
     let is_sent = matches!(origin.cause, Cause::Sent(_));
+    let is_own = origin.process.as_ref().is_some_and(|it| it.pid == getpid().as_raw_pid());
     match origin.signal {
+        // A limit on us looks as if we had sent it.
+        _ if is_own => false,
         _ if is_sent => true,
         // A terminal that goes away tells the leader of its session alone.
         SIGHUP => leads,
@@ -95,6 +98,14 @@ fn named(signal: i32) -> Signal {
 
 fn pid_of(child: u32) -> Option<Pid> {
     i32::try_from(child).ok().and_then(Pid::from_raw)
+}
+
+/// From now on a file that may not grow further is an error to whoever writes it, not our end. The
+/// command starts with what it would have without us.
+pub fn outlive_file_limits() {
+    if (ignored() >> (SIGXFSZ - 1)) & 1 == 0 {
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    }
 }
 
 /// Signals that are ignored, one bit for each, the first for number 1. Unknown: none.

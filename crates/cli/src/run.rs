@@ -92,6 +92,8 @@ pub fn run(args: &Args, _: &mut Output) -> anyhow::Result<ExitCode> {
     if let Err(error) = capture::find_command(&args.command) {
         return Ok(not_started(&error));
     }
+    #[cfg(unix)]
+    capture::outlive_file_limits();
     let folder = match capture::new_run_folder(args.out.as_deref(), &name_of(&command)) {
         Ok(folder) => Some(folder),
         // A disk that is full or read-only is no reason not to train.

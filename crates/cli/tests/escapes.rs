@@ -105,6 +105,9 @@ fn no_command_lets_a_terminal_obey_what_it_shows() {
         (vec!["explain", EVIL], true),
         (vec!["doctor", path], true),
         (vec!["doctor", &missing], true),
+        (vec!["completions", EVIL], true),
+        (vec!["completions", "bash"], false),
+        (vec!["man"], false),
     ];
     for format in ["text", "md", "csv", "json"] {
         for table in ["host_thread", "host_call", "step", "op_time", "run_info"] {

@@ -76,7 +76,8 @@ fn strobe(args: &[&str], folder: &Path) -> Output {
 fn check(what: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for (given, secret) in table() {
-        assert!(!text.contains(&secret), "{what} has {secret}, given as {given}");
+        let line = text.lines().find(|it| it.contains(&secret));
+        assert_eq!(line, None, "{what} has {secret}, given as {given}");
     }
 }
 
@@ -108,7 +109,7 @@ fn no_secret_is_left_anywhere() {
         let text = table[nth % table.len()].0.replace(" · ", " ");
         [name, b" ", text.as_bytes()].concat()
     });
-    assert!(nth > 2 * table.len(), "{nth} names");
+    assert!(nth > table.len(), "{nth} names");
     fs::write(folder.path().join("host.xplane.pb"), &profile).unwrap();
     // Of a program, its profile and its last words.
     let script = r#"

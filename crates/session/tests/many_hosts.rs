@@ -5,7 +5,7 @@ use std::path::Path;
 
 use analyses::step::{HostSteps, Step};
 use session::Session;
-use trace::TrackKind;
+use trace::{Trace, TrackId, TrackKind};
 
 /// Most shells allow 1,024 open files.
 const HOSTS: usize = 1100;
@@ -31,6 +31,13 @@ fn every_host_of_many_has_its_own_steps() {
     let one = Session::open(&root.join("plugins/profile/run/host1.xplane.pb")).unwrap();
     let expected: Vec<i64> = one.tables().get::<Step>().iter().map(|it| it.dur_ps).collect();
     assert!(expected.len() > 5);
+    let kernels_below = |trace: &Trace, host: TrackId| -> usize {
+        let streams = trace.tracks_below(host, TrackKind::Stream);
+        streams.map(|it| trace.tracks[it.row()].events.len()).sum()
+    };
+    let only = one.trace().tracks_of(TrackKind::Host).next().unwrap();
+    let kernels = kernels_below(one.trace(), only);
+    assert!(kernels > 0);
 
     let session = Session::open(folder.path()).unwrap();
     let trace = session.trace();
@@ -39,8 +46,6 @@ fn every_host_of_many_has_its_own_steps() {
     for host in trace.tracks_of(TrackKind::Host) {
         let own: Vec<i64> = steps.of(trace.track_name(host)).iter().map(|it| it.dur_ps).collect();
         assert_eq!(own, expected, "{}", trace.track_name(host));
-        let kernels = |it| trace.tracks[trace::TrackId::row(it)].events.len();
-        let on_streams: usize = trace.tracks_below(host, TrackKind::Stream).map(kernels).sum();
-        assert_eq!(on_streams, 90, "eight kernels and a collective in each of ten steps");
+        assert_eq!(kernels_below(trace, host), kernels, "{}", trace.track_name(host));
     }
 }

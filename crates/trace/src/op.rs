@@ -470,7 +470,9 @@ impl<'a> OpName<'a> {
             return tensorflow(right);
         }
         let op_type = if right.is_empty() { type_from_name(left) } else { right };
-        if is_jax_type(op_type) {
+        // With a blank before the colon it is a sentence, or a command with a password.
+        let is_name = right.is_empty() || !left.contains(' ');
+        if is_name && is_jax_type(op_type) {
             let op_type = op_type.split('[').next().unwrap_or(op_type);
             return Some(OpName { family: OpFamily::Jax, name: left, op_type });
         }

@@ -182,13 +182,13 @@ mod tests {
     use super::{Rows, Value, fit, grid};
 
     fn table() -> Rows {
-        let row = |name: &str, total: i64, bytes: i64| {
+        let row = |name: &str, total: i64, bytes: i64, share: f64| {
             vec![
                 Value::Text(name.to_owned()),
                 Value::Text("host".to_owned()),
                 Value::Int(total),
                 Value::Int(bytes),
-                Value::Float(0.256),
+                Value::Float(share),
                 Value::Int(1_234_567),
                 Value::Bool(true),
             ]
@@ -197,8 +197,8 @@ mod tests {
         Rows {
             columns: names.map(str::to_owned).to_vec(),
             rows: vec![
-                row("model/layer_1/attention/MatMul", 12_345_678, 4_000_000),
-                row("model/layer_1/attention/Softmax", 1_500, 12),
+                row("model/layer_1/attention/MatMul", 12_345_678, 4_000_000, 0.256),
+                row("model/layer_1/attention/Softmax", 1_500, 12, 0.01),
             ],
         }
     }
