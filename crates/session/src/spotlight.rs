@@ -35,7 +35,7 @@ pub struct Spotlight {
     pub window: Span,
     /// The number of that step.
     pub step: Option<i64>,
-    /// What is lit, by their place; at most [`MOST_LIT`], those in the window first.
+    /// What is lit, by their place; at most `MOST_LIT`, those in the window first.
     pub events: Vec<Hit>,
     /// Events beyond that.
     pub left_out: usize,
