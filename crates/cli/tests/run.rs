@@ -27,7 +27,7 @@ impl Place {
 
     /// `strobe run OPTIONS -- sh -c SCRIPT`.
     fn command(&self, options: &[&str], script: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_strobe"));
+        let mut command = with_all_signals();
         command.arg("run").args(options).args(["--", "sh", "-c", script]);
         command.current_dir(self.path()).env("XDG_STATE_HOME", self.path().join("state"));
         command.stdin(Stdio::null());
@@ -38,6 +38,20 @@ impl Place {
         self.command(options, script).output().unwrap()
     }
 }
+
+/// The program, with no signal ignored: `nohup` and a shell's `&` hand down that some are.
+fn with_all_signals() -> Command {
+    let program = env!("CARGO_BIN_EXE_strobe");
+    if !cfg!(target_os = "linux") {
+        return Command::new(program);
+    }
+    let mut command = Command::new("env");
+    command.args(["--default-signal", program]);
+    command
+}
+
+/// Waits for a signal, but not for ever.
+const WAITS: &str = "n=0; while [ $n -lt 1000 ]; do sleep 0.02; n=$((n + 1)); done";
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -202,9 +216,7 @@ fn signals_reach_the_command() {
     let place = Place::new();
     let signals = ["HUP", "INT", "QUIT", "ALRM", "TERM", "USR1", "URG", "WINCH", "TSTP", "VTALRM"];
     for signal in signals.into_iter().chain(["34", "50", "64"]) {
-        let script = format!(
-            "trap 'echo got {signal}; exit 9' {signal}; echo ready; while :; do sleep 0.02; done"
-        );
+        let script = format!("trap 'echo got {signal}; exit 9' {signal}; echo ready; {WAITS}");
         let waiting = Waiting::start(&place, &format!("run{signal}"), &script);
         waiting.signal(signal);
         assert_eq!(waiting.end(), (Some(9), None, format!("got {signal}\n")));
@@ -215,8 +227,8 @@ fn signals_reach_the_command() {
 fn the_end_by_a_signal_is_the_commands() {
     let place = Place::new();
     for (signal, number) in [("ALRM", 14), ("HUP", 1), ("TERM", 15), ("34", 34)] {
-        let script = "echo ready; while :; do sleep 0.02; done";
-        let waiting = Waiting::start(&place, &format!("run{signal}"), script);
+        let script = format!("echo ready; {WAITS}");
+        let waiting = Waiting::start(&place, &format!("run{signal}"), &script);
         waiting.signal(signal);
         assert_eq!(waiting.end(), (None, Some(number), String::new()), "{signal}");
     }
