@@ -64,7 +64,7 @@ impl Signals {
         let is_over = self.is_over.clone();
         let pid = pid_of(child);
         let thread = std::thread::spawn(move || {
-            let leads = getsid(None).is_ok_and(|it| it == getpid());
+            let leads = leads_session();
             for origin in &mut self.info {
                 if let Some(pid) = pid.filter(|_| is_for_command(&origin, leads)) {
                     let _ = kill_process(pid, named(origin.signal));
@@ -72,6 +72,20 @@ impl Signals {
             }
         });
         Forwarding { handle, thread, is_over }
+    }
+}
+
+/// Whether a terminal that goes away tells us. Where the session began outside of our container its
+/// number is 0, which rustix takes for impossible: so we ask the kernel's own table.
+fn leads_session() -> bool {
+    if cfg!(target_os = "linux") {
+        let Ok(stat) = fs::read_to_string("/proc/self/stat") else { return false };
+        let Some((own, rest)) = stat.split_once(' ') else { return false };
+        let after_name = rest.rsplit_once(')').map_or("", |it| it.1);
+        // State, parent, group, session.
+        after_name.split_whitespace().nth(3) == Some(own)
+    } else {
+        getsid(None).is_ok_and(|it| it == getpid())
     }
 }
 

@@ -235,6 +235,22 @@ fn the_end_by_a_signal_is_the_commands() {
 }
 
 #[test]
+fn a_session_of_outside_the_container_is_no_harm() {
+    let place = Place::new();
+    let line = r#"unshare -pf "$strobe" run --out run -- \
+        sh -c 'trap "echo got; exit 9" TERM; kill -TERM $PPID; n=0
+            while [ $n -lt 500 ]; do sleep 0.02; n=$((n + 1)); done'"#;
+    let done = shell(&place, line);
+    if text(&done.stderr).contains("unshare") {
+        println!("skipped: no container can be made here: {}", text(&done.stderr));
+        return;
+    }
+    let said = (done.status.code(), text(&done.stdout));
+    assert_eq!(said, (Some(9), "got\n".to_owned()), "{}", text(&done.stderr));
+    assert!(!text(&done.stderr).contains("panicked"), "{}", text(&done.stderr));
+}
+
+#[test]
 fn what_was_ignored_stays_ignored() {
     let place = Place::new();
     let done = shell(
