@@ -18,7 +18,14 @@ function parse(hash: string): Route {
 
 export const route = signal<Route>(parse(location.hash));
 
-addEventListener("hashchange", () => (route.value = parse(location.hash)));
+/** The address that the route was read from. Between a click on a link and our being told, the
+ * browser has another one already. */
+let followed = location.hash;
+
+addEventListener("hashchange", () => {
+  followed = location.hash;
+  route.value = parse(followed);
+});
 
 type Params = Record<string, string | number | null | undefined>;
 
@@ -49,6 +56,8 @@ export function go(view: string, params: Params = {}, run?: number): void {
 
 /** Remembers small changes of this view (a sort order, a zoom) without filling the history. */
 export function remember(changes: Record<string, string | number | null>): void {
+  // The user is on the way elsewhere: to write here would undo that.
+  if (location.hash !== followed) return;
   const now = route.peek();
   const params = { ...now.params };
   for (const [key, value] of Object.entries(changes)) {
@@ -56,6 +65,7 @@ export function remember(changes: Record<string, string | number | null>): void 
     else params[key] = String(value);
   }
   history.replaceState(null, "", address(now.view, params, now.run));
+  followed = location.hash;
   route.value = { ...now, params };
 }
 

@@ -73,6 +73,21 @@ export async function open(
   return watched;
 }
 
+/** What the server answers to the page, token and all. */
+export function asked<T>(page: Page, path: string): Promise<T> {
+  return page.evaluate(async (path) => {
+    const headers = { authorization: `Bearer ${localStorage.getItem("token")}` };
+    return (await fetch(`api/${path}`, { headers })).json();
+  }, path);
+}
+
+/** The address of a page for another browser, which has to be given the token as well. */
+export function handedOver(page: Page, served: string): string {
+  const address = new URL(page.url());
+  address.search = new URL(served).search;
+  return address.href;
+}
+
 /** Waits until nothing is asked and nothing is a placeholder any more. */
 export async function settled(page: Page): Promise<void> {
   await page.waitForLoadState("networkidle");

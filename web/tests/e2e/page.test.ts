@@ -2,7 +2,8 @@
 
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { launch, open, settled, violations } from "./browser";
+import type { Report } from "../../src/data/types";
+import { asked, launch, open, settled, violations } from "./browser";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -13,7 +14,7 @@ afterAll(() => browser.close());
 test("the overview says what the report says", async () => {
   const { page } = await open(browser, inject("url"));
   await settled(page);
-  const report = await page.evaluate(async () => (await fetch("api/runs/0/report")).json());
+  const report = await asked<Report>(page, "runs/0/report");
   const text = await page.locator("main").innerText();
   expect(text).toContain(report.headline);
   for (const finding of report.findings) {

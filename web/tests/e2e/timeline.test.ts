@@ -2,7 +2,7 @@
 
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { launch, open, settled, violations, type Watched } from "./browser";
+import { asked, handedOver, launch, open, settled, violations, type Watched } from "./browser";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -250,11 +250,8 @@ test("what was selected under the panel stays in sight", async () => {
   await page.getByRole("complementary", { name: "Selected event" }).getByText("begins").waitFor();
   const { from, to } = await window(page);
   const id = Number(new URLSearchParams(page.url().split("?")[1]).get("event"));
-  const start = await page.evaluate(async (id) => {
-    const answer = await fetch(`/api/runs/1/events/${id}`);
-    return ((await answer.json()) as { start_ps: number }).start_ps;
-  }, id);
-  expect(start).toBeLessThan(to);
+  const { start_ps } = await asked<{ start_ps: number }>(page, `runs/1/events/${id}`);
+  expect(start_ps).toBeLessThan(to);
   expect(from).toBeGreaterThanOrEqual(20_000_000_000);
   await page.context().close();
 });
@@ -416,7 +413,7 @@ test("a pinned track stays on top, also in a link", async () => {
   const name = (await pin.getAttribute("aria-label"))!.replace("Pin to the top: ", "");
   await pin.click();
   await inAddress(page, "pin=");
-  const { page: other } = await open(browser, page.url());
+  const { page: other } = await open(browser, handedOver(page, inject("url")));
   await other.getByRole("application").waitFor();
   await settled(other);
   expect(await other.locator(".tl-pinned .tl-name").allInnerTexts()).toEqual([name]);
@@ -434,7 +431,7 @@ test("notes live in the link", async () => {
   await page.keyboard.press("Enter");
   await inAddress(page, "slow");
   expect(await violations(page)).toEqual([]);
-  const { page: other } = await open(browser, page.url());
+  const { page: other } = await open(browser, handedOver(page, inject("url")));
   const note = other.getByRole("button", { name: "slow | here ~ 100%" });
   await note.waitFor();
   expect((await note.boundingBox())!.x).toBeCloseTo(x, -1);
