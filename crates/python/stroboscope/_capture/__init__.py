@@ -575,8 +575,9 @@ class Engine:
 
 def _absolute(folder: Any) -> str:
     """Where the program's folder is for whoever looks from elsewhere."""
-    folder = os.fsdecode(folder) if isinstance(folder, (bytes, os.PathLike)) else str(folder)
-    return folder if "://" in folder else os.path.abspath(folder)
+    is_path = isinstance(folder, (bytes, os.PathLike))
+    name: str = os.fsdecode(folder) if is_path else str(folder)
+    return name if "://" in name else os.path.abspath(name)
 
 
 def _resident_bytes() -> int:
