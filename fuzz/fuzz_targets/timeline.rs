@@ -33,6 +33,6 @@ fuzz_target!(init: pool::on_this_thread(), |bytes: &[u8]| {
     let _ = timeline.counters(level, tile, known);
     let _ = timeline.range(from, to, None);
     let _ = timeline.event(event);
-    let text = trace.strings.iter().next().unwrap_or_default();
+    let text = trace.strings.iter().next().map_or("", |it| it.1);
     let _ = timeline.search(&Search { text, limit: 3, range: Some((from, to)) });
 });

@@ -2,13 +2,14 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { ComponentType } from "preact";
-import { failure, follow, runs, status, statusOf, useReport } from "./data/store";
+import { failure, follow, remembered, runs, status, statusOf, useReport } from "./data/store";
+import type { TableData } from "./data/types";
 import { bytes, thousands } from "./format";
 import { Failed } from "./parts/empty";
 import { NarrowBar } from "./parts/narrow-bar";
 import { go, link, route } from "./router";
 import { choose, theme } from "./theme";
-import { VIEWS, type View, type ViewProps } from "./views";
+import { VIEWS, type Needs, type View, type ViewProps } from "./views";
 
 export function App() {
   const { run, view } = route.value;
@@ -32,6 +33,7 @@ export function App() {
           <a key={it.id} href={link(it.id)} aria-current={it.id === view ? "page" : undefined}>
             {it.title}
             {it.id === "overview" && ready && <FindingCount run={run} />}
+            {it.needs && ready && <Nothing run={run} {...it.needs} />}
           </a>
         ))}
       </nav>
@@ -111,6 +113,34 @@ function FindingCount({ run }: { run: number }) {
   return n ? (
     <span class="count" aria-label={`${n} findings`}>
       {n}
+    </span>
+  ) : null;
+}
+
+const NO_TABLES: readonly string[] = [];
+
+/** Marks a view that would be empty, with why. */
+function Nothing(needs: { run: number } & Needs) {
+  const { run, tables = NO_TABLES, category, runs: fewest = 1, without } = needs;
+  const { value: report } = useReport(run);
+  const [hasNoRows, setHasNoRows] = useState(false);
+  useEffect(() => {
+    let left = false;
+    const rows = tables.map((it) => remembered<TableData>(`runs/${run}/tables/${it}?limit=0`));
+    setHasNoRows(false);
+    // A table that cannot be had says nothing about its rows.
+    Promise.all(rows).then(
+      (all) => !left && setHasNoRows(all.length > 0 && all.every((it) => it.total === 0)),
+      () => {},
+    );
+    return () => {
+      left = true;
+    };
+  }, [run, tables]);
+  const takesTime = report?.breakdown.some((it) => it.category === category && it.share > 0);
+  return (hasNoRows && !takesTime) || (runs.value?.length ?? 0) < fewest ? (
+    <span class="nothing" role="img" title={without} aria-label={`empty: ${without}`}>
+      –
     </span>
   ) : null;
 }

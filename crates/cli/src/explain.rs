@@ -8,8 +8,8 @@ use rules::Rule;
 use serde_json::json;
 use session::SqlTable;
 
-use crate::output::{Format, Grid, Output, wrap};
-use crate::table::first_line;
+use crate::output::{Format, Grid, Output, beside, wrap};
+use crate::table::first_sentence;
 
 /// Say what a rule looks for and how to fix it, or what a table's columns mean
 #[derive(Debug, clap::Args)]
@@ -24,23 +24,22 @@ pub struct Args {
 pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
     let all = session::schema();
     let Some(name) = &args.name else {
-        let rules = rules::ALL.iter().map(|it| ("rule", it.name(), first_line(it.doc())));
-        let tables = all.iter().map(|it| ("table", it.name, first_line(it.doc)));
-        let rows: Vec<(&str, &str, &str)> = rules.chain(tables).collect();
+        let rules = rules::ALL.iter().map(|it| ("rule", it.name(), first_sentence(it.doc())));
+        let tables = all.iter().map(|it| ("table", it.name, first_sentence(it.doc)));
+        let rows: Vec<(&str, &str, String)> = rules.chain(tables).collect();
         if args.format == Format::Text {
             let room = rows.iter().map(|it| it.1.len()).max().unwrap_or(0) + 2;
             for (kind, name, what) in rows {
                 let head = format!("{kind:<7}{name:<room$}");
-                let text = wrap(what, out.width, &" ".repeat(head.len()));
-                let rest = text.get(head.len()..).unwrap_or("\n").to_owned();
-                write!(out, "{head}{rest}")?;
+                let line = beside(&head, &what, out.width);
+                write!(out, "{line}")?;
             }
             return Ok(ExitCode::SUCCESS);
         }
         let grid = Grid {
             columns: ["kind", "name", "what"].map(str::to_owned).to_vec(),
             right: vec![false; 3],
-            rows: rows.iter().map(|it| [it.0, it.1, it.2].map(str::to_owned).to_vec()).collect(),
+            rows: rows.iter().map(|it| vec![it.0.to_owned(), it.1.to_owned(), it.2.clone()]).collect(),
         };
         crate::table::print(&grid, args.format, out, || {
             let rules = rules::ALL.iter().map(|it| rule_json(*it));

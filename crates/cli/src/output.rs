@@ -257,6 +257,15 @@ impl Grid {
     }
 }
 
+/// A sentence beside what it is about, its further lines under its first.
+pub fn beside(head: &str, what: &str, width: usize) -> String {
+    let indent = " ".repeat(head.chars().count());
+    match wrap(what, width, &indent).strip_prefix(&indent) {
+        Some(text) => format!("{head}{text}"),
+        None => format!("{}\n", head.trim_end()),
+    }
+}
+
 /// Keeps both ends: an op's scope and its own name both tell.
 pub fn shorten(text: &str, width: usize) -> String {
     let n = text.chars().count();

@@ -185,6 +185,9 @@ fn text(report: &Report, all: bool, out: &Output) -> String {
             counted(steps.partial, "step cut off by the end of the capture"),
         );
         text += &wrap(&line, width, " ");
+        if let Some(line) = beside::whole_run(report) {
+            text += &wrap(&line, width, " ");
+        }
     }
     if !report.top_ops.is_empty() {
         let _ = writeln!(text);

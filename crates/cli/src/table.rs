@@ -13,7 +13,7 @@ use anyhow::bail;
 use serde_json::{Map, json};
 use session::{Session, SqlLimits, SqlTable, SqlValue};
 
-use crate::output::{Format, Grid, Output, note};
+use crate::output::{Format, Grid, Output, beside, note};
 
 /// List the tables, or print one
 #[derive(Debug, clap::Args)]
@@ -104,17 +104,29 @@ fn list(
 ) -> anyhow::Result<()> {
     let rows = analyses::ALL.iter().map(|it| {
         let n = it.rows(session.tables()).len();
-        vec![it.name().to_owned(), n.to_string(), first_line(it.doc()).to_owned()]
+        vec![it.name().to_owned(), n.to_string(), first_sentence(it.doc())]
     });
     let is_plain = |it: &&SqlTable| it.parameter.is_none() && analyses::find(it.name).is_none();
     let of_trace = schema
         .iter()
         .filter(is_plain)
-        .map(|it| vec![it.name.to_owned(), String::new(), first_line(it.doc).to_owned()]);
+        .map(|it| vec![it.name.to_owned(), String::new(), first_sentence(it.doc)]);
+    let rows: Vec<Vec<String>> = rows.chain(of_trace).collect();
+    if format == Format::Text {
+        let room = rows.iter().map(|it| it[0].len()).max().unwrap_or(0);
+        let digits = rows.iter().map(|it| it[1].len()).max().unwrap_or(0).max("rows".len());
+        let heads = ["table", "rows", "what"].map(str::to_owned);
+        for it in std::iter::once(heads.as_slice()).chain(rows.iter().map(Vec::as_slice)) {
+            let head = format!("{:<room$}  {:>digits$}  ", it[0], it[1]);
+            let line = beside(&head, &it[2], out.width);
+            write!(out, "{line}")?;
+        }
+        return Ok(());
+    }
     let grid = Grid {
         columns: ["table", "rows", "what"].map(str::to_owned).to_vec(),
         right: vec![false, true, false],
-        rows: rows.chain(of_trace).collect(),
+        rows,
     };
     print(&grid, format, out, || {
         json!(analyses::ALL.iter().map(|it| it.name()).collect::<Vec<_>>())
@@ -127,8 +139,12 @@ fn unknown(name: &str, schema: &[SqlTable]) -> String {
     analyses::unknown_name("table", name, &names)
 }
 
-pub fn first_line(doc: &str) -> &str {
-    doc.trim().lines().next().unwrap_or("").trim()
+/// However many lines it is written in.
+pub fn first_sentence(doc: &str) -> String {
+    let paragraph = doc.trim().split("\n\n").next().unwrap_or("");
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    let last = words.iter().position(|it| it.ends_with('.') && !["e.g.", "i.e."].contains(it));
+    words[..last.map_or(words.len(), |it| it + 1)].join(" ")
 }
 
 pub fn print(

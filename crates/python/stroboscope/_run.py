@@ -46,6 +46,10 @@ class Fix:
     speedup_if_fixed: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
+    #: The row of the table ``what_if`` that the gain comes from.
+    what_if: str | None = None
+    #: The step after it: ``low``, ``likely`` and ``high``.
+    step_after_ms: dict[str, float] | None = None
     #: What bounds the step after it.
     then_limited_by: str | None = None
     why: str | None = None

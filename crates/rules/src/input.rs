@@ -247,11 +247,19 @@ impl Input {
     pub fn finding(&self, tables: &Tables, title: String) -> Finding {
         // What other causes hide is no time of its own: it shows once they are gone.
         let wait = self.facts.of("input") + self.locked;
-        let finding = Finding::new(title, wait, self.facts.step).evidence(self.waiting(tables));
+        let mut finding = Finding::new(title, wait, self.facts.step).evidence(self.waiting(tables));
+        if self.is_locked() {
+            finding = finding.headline("is spent waiting for input and for Python's lock");
+        }
         match self.stage() {
             Some(stage) => finding.evidence(self.about(stage)),
             None => finding,
         }
+    }
+
+    /// Whether the lock is part of what a reader adds up.
+    fn is_locked(&self) -> bool {
+        self.facts.share_of(self.locked) >= WORTH_SAYING
     }
 
     /// How the wait shows.
@@ -268,7 +276,7 @@ impl Input {
         if self.hidden > wait {
             text += &format!("; {} more is hidden behind Python and saving", self.hidden);
         }
-        if self.locked > wait {
+        if self.is_locked() {
             text += &format!("; about {} more goes to waiting for Python's lock", self.locked);
         }
         Evidence::text(text).steps("input", Facts::rows(tables))

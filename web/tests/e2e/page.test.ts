@@ -3,6 +3,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Report } from "../../src/data/types";
+import { VIEWS } from "../../src/views";
 import { asked, launch, open, settled, violations } from "./browser";
 
 let browser: Browser;
@@ -20,6 +21,23 @@ test("the overview says what the report says", async () => {
   for (const finding of report.findings) {
     expect(text).toContain(finding.rule);
     expect(text).toContain(finding.title);
+  }
+  await page.context().close();
+});
+
+test("the rail marks views that have nothing, and only those", async () => {
+  const { page } = await open(browser, inject("url"));
+  for (const run of [0, 1]) {
+    for (const view of VIEWS.filter((it) => it.needs)) {
+      await page.goto(`${inject("url")}#${view.id}?run=${run}`);
+      await settled(page);
+      // Beside what it lacks a view may have other parts.
+      const parts = await page.locator("main section").count();
+      const isEmpty = parts === 0 && (await page.locator("main .empty").count()) > 0;
+      const entry = page.locator(`.rail a[href^="#${view.id}"]`);
+      const marks = entry.getByRole("img", { name: view.needs!.without });
+      expect([run, view.id, await marks.count()]).toEqual([run, view.id, isEmpty ? 1 : 0]);
+    }
   }
   await page.context().close();
 });

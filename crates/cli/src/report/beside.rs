@@ -62,6 +62,18 @@ fn steps_in_words(steps: &RunSteps) -> String {
     )
 }
 
+/// The run's own pace beside that of the profiled steps, under which it is called by another name.
+pub fn whole_run(report: &Report) -> Option<String> {
+    let steps = report.beside.steps.as_ref().filter(|_| !is_shown(report))?;
+    let steady = usize::try_from(steps.steady).unwrap_or(usize::MAX);
+    Some(format!(
+        "Whole run, without the profiler: median {}, p95 {} over {} steady steps",
+        steps.median,
+        steps.p95,
+        thousands(steady),
+    ))
+}
+
 fn machine_in_words(machine: &MachineUse) -> String {
     let mut parts = Vec::new();
     parts.extend(machine.cores_used.map(|it| format!("{it:.1} cores busy")));

@@ -107,7 +107,7 @@ impl Conclusion<'_> {
             Some(it) => {
                 let more = (it.on_ps - it.off_ps) as f64 / it.off_ps.max(1) as f64 * 100.0;
                 line += &format!(
-                    "; {} with the profiler on, {} without ({more:+.1}%)",
+                    "; median {} with the profiler on, {} just before and after ({more:+.1}%)",
                     Dur(it.on_ps),
                     Dur(it.off_ps)
                 );

@@ -10,6 +10,7 @@ use analyses::hardware::Hardware;
 use analyses::python_line::PythonLine;
 use analyses::run_step::RunStep;
 use serde_json::{Value, json};
+use statistics::{Run, Series, Warmup};
 use trace::Dur;
 
 use super::json::ms;
@@ -32,6 +33,9 @@ pub struct RunSteps {
     /// Of all processes.
     pub count: i64,
     pub processes: usize,
+    /// Those that `median` and `p95` are of: no profiler disturbed them, and the warm-up is over.
+    pub steady: u64,
+    /// As `strobe bench` measures it.
     pub median: Dur,
     pub p95: Dur,
 }
@@ -76,12 +80,26 @@ impl Beside {
 
 fn run_steps(tables: &Tables) -> Option<RunSteps> {
     let rows = tables.get::<RunStep>();
-    // What profiling does to a step is not the run's own pace.
-    let own = rows.iter().filter(|it| it.profiled == "no");
-    let mut times: Vec<(i64, i64)> = own.map(|it| (it.dur_ps, it.steps)).collect();
-    if times.is_empty() {
-        times = rows.iter().map(|it| (it.dur_ps, it.steps)).collect();
+    // Of processes that train together each has the pace of all.
+    let mut spent: BTreeMap<i64, i128> = BTreeMap::new();
+    for row in rows.iter() {
+        *spent.entry(row.pid).or_default() += i128::from(row.dur_ps) * i128::from(row.steps);
     }
+    let (main, _) = spent.into_iter().rev().max_by_key(|it| it.1)?;
+    let series = |is_ours: fn(&RunStep) -> bool| {
+        let mut series = Series::default();
+        for row in rows.iter().filter(|it| it.pid == main && is_ours(it)) {
+            series.push(row.dur_ps, u32::try_from(row.steps).unwrap_or(u32::MAX));
+        }
+        Run::new(&series, Warmup::Auto).steady
+    };
+    // What profiling does to a step is not the run's own pace.
+    let mut steady = series(|it| it.profiled == "no");
+    if steady.is_empty() {
+        steady = series(|_| true);
+    }
+    let mut times: Vec<(i64, u32)> =
+        steady.ps().iter().copied().zip(steady.steps().iter().copied()).collect();
     times.sort_unstable();
     let all: i128 = times.iter().map(|it| i128::from(it.1)).sum();
     let below = |share: f64| {
@@ -98,6 +116,7 @@ fn run_steps(tables: &Tables) -> Option<RunSteps> {
         name: processes.clone().find_map(|it| it.step_name.clone()),
         count: rows.iter().fold(0, |sum: i64, it| sum.saturating_add(it.steps)),
         processes: processes.count(),
+        steady: steady.n_steps(),
         median: below(0.5)?,
         p95: below(0.95)?,
     })
@@ -177,6 +196,7 @@ pub(super) fn as_json(beside: &Beside) -> Value {
     json!({
         "steps": beside.steps.as_ref().map(|it| json!({
             "name": it.name, "count": it.count, "processes": it.processes,
+            "steady": it.steady,
             "median_ms": ms(it.median), "p95_ms": ms(it.p95),
         })),
         "python_lines": lines,
