@@ -102,6 +102,25 @@ fn one_run_is_measured_with_its_interval() {
 }
 
 #[test]
+fn the_report_of_a_run_says_the_same_pace() {
+    let folder = Folder::new();
+    let run = folder.run("run", &steps(300, 30.0, 0, 1));
+    let manifest = r#"{"schema": 1, "kind": "run", "command": ["python", "train.py"]}"#;
+    std::fs::write(Path::new(&run).join("manifest.json"), manifest).unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_strobe"))
+        .args(["report", &run, "--format", "json"])
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let (steps, measured) = (&report["beside"]["steps"], json(&[&run], 0));
+    let together = &measured["together"];
+    assert_eq!(
+        (&steps["median_ms"], &steps["steady"]),
+        (&together["median_ms"], &together["count"])
+    );
+}
+
+#[test]
 fn text_fits_the_terminal_and_has_no_colours_in_a_pipe() {
     let folder = Folder::new();
     let runs: Vec<String> = (0..3)
