@@ -5,6 +5,7 @@ import type { ComponentType } from "preact";
 import { failure, follow, runs, status, statusOf, useReport } from "./data/store";
 import { bytes, thousands } from "./format";
 import { Failed } from "./parts/empty";
+import { Licences } from "./parts/licences";
 import { NarrowBar } from "./parts/narrow-bar";
 import { go, link, route } from "./router";
 import { choose, theme } from "./theme";
@@ -34,6 +35,7 @@ export function App() {
             {it.id === "overview" && ready && <FindingCount run={run} />}
           </a>
         ))}
+        <Licences />
       </nav>
       <main class="view" id="view" tabIndex={-1}>
         {failure.value ? (
