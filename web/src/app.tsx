@@ -6,6 +6,7 @@ import { failure, follow, remembered, runs, status, statusOf, useReport } from "
 import type { TableData } from "./data/types";
 import { bytes, thousands } from "./format";
 import { Failed } from "./parts/empty";
+import { Licences } from "./parts/licences";
 import { NarrowBar } from "./parts/narrow-bar";
 import { go, link, route } from "./router";
 import { choose, theme } from "./theme";
@@ -36,6 +37,7 @@ export function App() {
             {it.needs && ready && <Nothing run={run} {...it.needs} />}
           </a>
         ))}
+        <Licences />
       </nav>
       <main class="view" id="view" tabIndex={-1}>
         {failure.value ? (

@@ -55,6 +55,7 @@ commands![
     doctor::Doctor,
     completions::Completions,
     man::Man,
+    licenses::Licenses,
 ];
 
 /// The whole command line, for what is made from it.

@@ -67,10 +67,12 @@ pub fn html(session: &Session, options: &Options) -> Result<String, ExportError>
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n\
          <title>{} · Stroboscope</title>\n<style>\n{}\n</style>\n</head>\n<body>\n\
-         <div id=\"page\"></div>\n<script type=\"text/plain\" id=\"data\">{}</script>\n\
+         <div id=\"page\"></div>\n<script type=\"text/plain\" id=\"licences\">\n{}</script>\n\
+         <script type=\"text/plain\" id=\"data\">{}</script>\n\
          <script type=\"module\">\n{}\n</script>\n</body>\n</html>\n",
         escaped(&title),
         style.replace("</", "<\\/"),
+        crate::PAGE_NOTICES,
         packed(&data)?,
         // What ends a script inside a script can only be in a text, where this means the same.
         script.replace("</script", "<\\/script"),

@@ -88,6 +88,11 @@ impl Server {
     }
 }
 
+/// Whose work the page is made of: names, licences and their texts.
+///
+/// The test `licences` of the crate `strobe` writes it, and fails where it is old.
+pub const PAGE_NOTICES: &str = include_str!("../notices.txt");
+
 /// Whether this program carries its page; without Node at build time it does not.
 pub fn has_page() -> bool {
     page::is_built()

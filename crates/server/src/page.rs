@@ -21,7 +21,8 @@ pub(crate) fn exported(extension: &str) -> Option<&'static str> {
 pub(crate) async fn file(uri: Uri) -> Response {
     let path = uri.path().trim_start_matches('/');
     let path = if path.is_empty() { "index.html" } else { path };
-    let Some((_, content)) = FILES.iter().find(|it| it.0 == path) else {
+    let notices = ("licences.txt", crate::PAGE_NOTICES.as_bytes());
+    let Some((_, content)) = FILES.iter().chain([&notices]).find(|it| it.0 == path) else {
         return (StatusCode::NOT_FOUND, "there is no such page; the first one is /\n")
             .into_response();
     };
@@ -29,6 +30,7 @@ pub(crate) async fn file(uri: Uri) -> Response {
         Some("html") => "text/html; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
+        Some("txt") => "text/plain; charset=utf-8",
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     };

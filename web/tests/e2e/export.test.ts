@@ -59,6 +59,22 @@ test.each(["captured/keras_fit", "synthetic/two_hosts"])("%s opens from disk", a
   }
 });
 
+test("the licences of what is inside can be read", async () => {
+  const url = pathToFileURL(exported("captured/keras_fit")).href;
+  const { page, errors } = await open(browser, url);
+  await page.getByRole("button", { name: "Licences" }).click();
+  const dialog = page.getByRole("dialog", { name: "Licences" });
+  const text = await dialog.innerText();
+  for (const it of ["preact", "uplot", "@codemirror/view", "Permission is hereby granted"]) {
+    expect(text).toContain(it);
+  }
+  expect(await violations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await dialog.waitFor({ state: "hidden" });
+  expect(errors).toEqual([]);
+  await page.context().close();
+});
+
 test("nothing private is inside", () => {
   const html = readFileSync(exported("captured/keras_fit"), "utf8");
   const packed = /id="data">([^<]*)</.exec(html)![1]!;
