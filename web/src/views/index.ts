@@ -24,6 +24,7 @@ const ALL: (View | false)[] = [
   { id: "overview", title: "Overview", narrows: ALL_WAYS, load: () => import("./overview") },
   { id: "timeline", title: "Timeline", narrows: ALL_WAYS, load: () => import("./timeline") },
   { id: "ops", title: "Ops", load: () => import("./ops") },
+  { id: "flame", title: "Flame", narrows: ["host", "steps"], load: () => import("./flame") },
   { id: "kernels", title: "Kernels", load: () => import("./kernels") },
   { id: "input", title: "Input", load: () => import("./input") },
   { id: "memory", title: "Memory", load: () => import("./memory") },
