@@ -74,8 +74,10 @@ impl Analysis for OpTime {
         let threads: Vec<TrackId> = trace.tracks_of(TrackKind::Thread).collect();
         let streams = tables.model::<StreamSums>();
         let streams: Vec<(TrackId, &[StreamSum])> = streams.iter().collect();
-        let on_host: Vec<Sums> =
-            threads.par_iter().map(|&it| on_thread(trace, &names, it)).collect();
+        let on_host: Vec<Sums> = threads
+            .par_iter()
+            .map(|&it| Sums::of(|each| on_thread(trace, &names, it, each)))
+            .collect();
         let has_ops = on_host.iter().any(|it| !it.of.is_empty());
         let on_device: Vec<(Sums, Sums)> = streams
             .par_iter()
@@ -233,7 +235,25 @@ struct Sums {
     of: HashMap<What, Sum>,
 }
 
+/// An op ran.
+#[derive(Debug, Clone, Copy)]
+struct OpRun {
+    what: What,
+    start: i64,
+    dur: i64,
+    /// Without the ops inside.
+    own: i64,
+    ran: u8,
+}
+
 impl Sums {
+    /// Of all runs that it is told of.
+    fn of(walk: impl FnOnce(&mut dyn FnMut(OpRun))) -> Sums {
+        let mut sums = Sums::default();
+        walk(&mut |it| sums.add(it.what, it.dur, it.own, it.ran));
+        sums
+    }
+
     fn add(&mut self, what: What, dur: i64, own: i64, ran: u8) {
         let one = Sum { count: 1, total: dur, own, min: dur, max: dur, ran };
         self.of.entry(what).or_insert(Sum::NONE).add(&one);
@@ -249,6 +269,7 @@ impl Sums {
 /// An op that later events may lie inside of.
 #[derive(Debug)]
 struct Open {
+    start: i64,
     end: i64,
     what: What,
     dur: i64,
@@ -259,13 +280,16 @@ struct Open {
 }
 
 /// Ops of one track, innermost last, each ending no later than those before it.
-#[derive(Default)]
-struct Nest {
+struct Nest<'a> {
     open: Vec<Open>,
-    sums: Sums,
+    each: &'a mut dyn FnMut(OpRun),
 }
 
-impl Nest {
+impl<'a> Nest<'a> {
+    fn new(each: &'a mut dyn FnMut(OpRun)) -> Nest<'a> {
+        Nest { open: Vec::new(), each }
+    }
+
     fn push(&mut self, trace: &Trace, what: What, start: i64, dur: i64, ran: u8) {
         let end = start.saturating_add(dur);
         // What ends before this one holds nothing more: later ops lie in this one, or in neither.
@@ -276,24 +300,24 @@ impl Nest {
             around.inside = around.inside.saturating_add(dur);
             around.replaced |= is_same_op(trace, around.what, what);
         }
-        self.open.push(Open { end, what, dur, inside: 0, ran, replaced: false });
+        self.open.push(Open { start, end, what, dur, inside: 0, ran, replaced: false });
     }
 
     fn pop(&mut self) {
         let Some(op) = self.open.pop() else { return };
         let own = (op.dur - op.inside).max(0);
         if !op.replaced {
-            self.sums.add(op.what, op.dur, own, op.ran);
+            let Open { what, start, dur, ran, .. } = op;
+            (self.each)(OpRun { what, start, dur, own, ran });
         } else if let Some(around) = self.open.last_mut() {
             around.inside -= own;
         }
     }
 
-    fn finish(mut self) -> Sums {
+    fn finish(mut self) {
         while !self.open.is_empty() {
             self.pop();
         }
-        self.sums
     }
 }
 
@@ -304,10 +328,10 @@ fn is_same_op(trace: &Trace, run: What, inside: What) -> bool {
     OpName::parse(trace.text(name)).is_some_and(|it| Some(it.op_type) == op_type)
 }
 
-fn on_thread(trace: &Trace, names: &Names, track: TrackId) -> Sums {
+fn on_thread(trace: &Trace, names: &Names, track: TrackId, each: &mut dyn FnMut(OpRun)) {
     let events = &trace.events;
     let any_compiled = names.compiled.contains(&true);
-    let mut nest = Nest::default();
+    let mut nest = Nest::new(each);
     let mut executor_until = i64::MIN;
     // Until when a call from Python lasts, and whether it is of a single op.
     let (mut call_until, mut calls_op) = (i64::MIN, None);
@@ -352,12 +376,12 @@ fn on_thread(trace: &Trace, names: &Names, track: TrackId) -> Sums {
             _ => continue,
         };
         if trace.details[detail.row()].overlaps {
-            nest.sums.add(what, dur, dur, ran);
+            (nest.each)(OpRun { what, start, dur, own: dur, ran });
         } else {
             nest.push(trace, what, start, dur, ran);
         }
     }
-    nest.finish()
+    nest.finish();
 }
 
 /// The ops of a stream.
@@ -377,26 +401,33 @@ fn on_stream(trace: &Trace, names: &Names, track: TrackId, sums: &[StreamSum]) -
         }
         return all;
     }
+    Sums::of(|each| each_on_stream(trace, names, track, each))
+}
+
+fn each_on_stream(trace: &Trace, names: &Names, track: TrackId, each: &mut dyn FnMut(OpRun)) {
     let events = &trace.events;
-    let mut nest = Nest::default();
+    let mut nest = Nest::new(each);
     for row in trace.tracks[track.row()].rows() {
         let (start, dur) = (events.start[row].0, events.dur[row].0);
         let what = names.on_device(events.name[row], events.detail[row]);
         if names.nests[events.detail[row].row()] {
             nest.push(trace, what, start, dur, NOT_KNOWN);
         } else {
-            nest.sums.add(what, dur, dur, NOT_KNOWN);
+            (nest.each)(OpRun { what, start, dur, own: dur, ran: NOT_KNOWN });
         }
     }
-    nest.finish()
+    nest.finish();
 }
 
 /// The host ops that started a stream's work of which no op is known.
 fn started_from(trace: &Trace, names: &Names, track: TrackId, sums: &[StreamSum]) -> Sums {
-    let mut started = Sums::default();
     if sums.iter().all(|it| names.has_op[it.detail.row()]) {
-        return started;
+        return Sums::default();
     }
+    Sums::of(|each| each_started_from(trace, names, track, each))
+}
+
+fn each_started_from(trace: &Trace, names: &Names, track: TrackId, each: &mut dyn FnMut(OpRun)) {
     let rows = trace.tracks[track.row()].rows();
     let mut edge = trace.edges.to.partition_point(|it| it.row() < rows.start);
     for row in rows {
@@ -410,12 +441,64 @@ fn started_from(trace: &Trace, names: &Names, track: TrackId, sums: &[StreamSum]
         let launch = (edge..)
             .take_while(|&it| to(it) == Some(row))
             .find(|&it| trace.edges.kind[it] == EdgeKind::Launch);
-        if let Some(op) = launch.and_then(|it| op_around(trace, names, trace.edges.from[it])) {
-            let dur = trace.events.dur[row].0;
-            started.add(op, dur, dur, NOT_KNOWN);
+        if let Some(what) = launch.and_then(|it| op_around(trace, names, trace.edges.from[it])) {
+            let (start, dur) = (trace.events.start[row].0, trace.events.dur[row].0);
+            each(OpRun { what, start, dur, own: dur, ran: NOT_KNOWN });
         }
     }
-    started
+}
+
+/// Tells of ops one run at a time, where sums of the whole trace are not enough.
+pub(crate) struct OpRuns<'a> {
+    trace: &'a Trace,
+    names: Names,
+}
+
+impl<'a> OpRuns<'a> {
+    pub fn of(trace: &'a Trace) -> OpRuns<'a> {
+        OpRuns { trace, names: Names::of(trace) }
+    }
+
+    /// Scope, start and self time of each run on a thread of an op that has scopes.
+    pub fn on_thread(&self, track: TrackId, each: &mut dyn FnMut(&'a str, i64, i64)) {
+        let mut scopes = Scopes::of(self.trace);
+        on_thread(self.trace, &self.names, track, &mut |it| {
+            if let Some(scope) = scopes.get(it.what) {
+                each(scope, it.start, it.own);
+            }
+        });
+    }
+
+    /// The same of a stream: kernels by their op, else by the op that started them.
+    pub fn on_stream(&self, track: TrackId, each: &mut dyn FnMut(&'a str, i64, i64)) {
+        let mut scopes = Scopes::of(self.trace);
+        each_on_stream(self.trace, &self.names, track, &mut |it| {
+            if let Some(scope) = scopes.get(it.what) {
+                each(scope, it.start, it.own);
+            }
+        });
+        each_started_from(self.trace, &self.names, track, &mut |it| {
+            if let Some(scope) = scopes.get(it.what) {
+                each(scope, it.start, it.own);
+            }
+        });
+    }
+}
+
+/// The scope of ops, each looked at once; `None` for what has no scopes.
+struct Scopes<'a> {
+    trace: &'a Trace,
+    known: HashMap<What, Option<&'a str>>,
+}
+
+impl<'a> Scopes<'a> {
+    fn of(trace: &'a Trace) -> Scopes<'a> {
+        Scopes { trace, known: HashMap::new() }
+    }
+
+    fn get(&mut self, what: What) -> Option<&'a str> {
+        *self.known.entry(what).or_insert_with(|| rows::scope(self.trace, what))
+    }
 }
 
 /// Python's own limit; what nests deeper is nonsense, and would be climbed for every kernel.

@@ -139,21 +139,24 @@ pub(crate) fn is_library(file: &str) -> bool {
 }
 
 /// What `strobe run` puts in front of the program.
-fn is_ours(file: &str) -> bool {
+pub(crate) fn is_ours(file: &str) -> bool {
     file.contains("/.hook/_capture/")
 }
 
 /// Whether Python was called to make a batch: by TensorFlow's pipeline or in a loader.
 pub(crate) fn makes_input(trace: &Trace, stacks: &Stacks, place: u32) -> bool {
+    stacks.stack(place).any(|it| calls_for_input(trace.text(it.0.file)))
+}
+
+/// Whether what this file calls makes a batch.
+pub(crate) fn calls_for_input(file: &str) -> bool {
     const CALLERS: [&str; 4] = [
         "tensorflow/python/ops/script_ops.py",
         "tensorflow/python/data/ops/from_generator_op.py",
         "torch/utils/data/_utils/fetch.py",
         "torch/utils/data/_utils/worker.py",
     ];
-    stacks
-        .stack(place)
-        .any(|it| CALLERS.iter().any(|caller| trace.text(it.0.file).ends_with(caller)))
+    CALLERS.iter().any(|caller| file.ends_with(caller))
 }
 
 #[cfg(test)]
@@ -211,6 +214,7 @@ mod tests {
                 place(Some(2), 3, 33),
             ],
             samples,
+            ..Stacks::default()
         };
         trace.processes.push(Process {
             pid: 1,

@@ -96,12 +96,12 @@ impl Analysis for ScopeTime {
 /// Source: choice, a bound on memory.
 const DEEPEST: usize = 64;
 
-fn at_most_deep(scope: &str) -> &str {
+pub(crate) fn at_most_deep(scope: &str) -> &str {
     scope.match_indices('/').nth(DEEPEST - 1).map_or(scope, |(end, _)| &scope[..end])
 }
 
 /// The scope itself and all around it: path, the one around, depth.
-fn scopes(scope: &str) -> impl Iterator<Item = (&str, Option<&str>, i64)> {
+pub(crate) fn scopes(scope: &str) -> impl Iterator<Item = (&str, Option<&str>, i64)> {
     let inner = (!scope.is_empty()).then_some(scope);
     let paths = std::iter::successors(inner, |it| it.rsplit_once('/').map(|it| it.0));
     let paths = paths.map(|it| {

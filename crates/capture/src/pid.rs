@@ -8,6 +8,7 @@
 //! pipeline in these samples, only where Python was.
 
 mod permission;
+mod source;
 mod stacks;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use py_spy::config::{LineNo, LockingStrategy};
 use py_spy::{Config, PythonSpy, StackTrace};
 use serde_json::json;
 
+use self::source::Sources;
 use self::stacks::Stacks;
 use crate::folder::unix_ns;
 use crate::private;
@@ -159,7 +161,7 @@ pub fn sample_when(
     });
     writeln!(file, "{head}").map_err(write_error)?;
 
-    let mut stacks = Stacks::default();
+    let mut stacks = Stacks::new(Sources::of(pid));
     let (mut readings, mut missed, mut missed_in_a_row) = (0, 0, 0);
     let mut ended_early = None;
     let (mut next, mut flushed) = (Instant::now(), Instant::now());

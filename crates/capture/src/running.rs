@@ -195,7 +195,7 @@ fn parent(pid: u32) -> Option<u32> {
     stat(pid)?.get(1)?.parse().ok().filter(|&it| it > 1)
 }
 
-fn started_unix_ns(pid: u32) -> Option<i64> {
+pub(crate) fn started_unix_ns(pid: u32) -> Option<i64> {
     // The kernel shows such times in hundredths of a second wherever Rust's library runs.
     const TICK_NS: i64 = 10_000_000;
     let ticks: i64 = stat(pid)?.get(19)?.parse().ok()?;

@@ -15,6 +15,7 @@ from __future__ import annotations
 from stroboscope._annotate import annotate
 from stroboscope._binary import find as find_strobe
 from stroboscope._errors import Error, NotFoundError, UnknownTableError
+from stroboscope._flame import Flame
 from stroboscope._native import __version__
 from stroboscope._profile import keras_callback, profile, step
 from stroboscope._run import (
@@ -37,6 +38,7 @@ __all__ = [
     "Evidence",
     "Finding",
     "Fix",
+    "Flame",
     "NotChecked",
     "NotFoundError",
     "Note",

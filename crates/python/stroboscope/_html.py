@@ -67,6 +67,10 @@ color:inherit;overflow-x:auto}}
 .strobe th,.strobe td{{text-align:left;white-space:nowrap;padding:2px 10px 2px 0;\
 background:none;border:0;border-bottom:1px solid rgba(128,128,128,.25)}}
 .strobe .n{{text-align:right}}
+.strobe .flame{{position:relative;overflow:hidden}}
+.strobe .flame span{{position:absolute;height:19px;line-height:19px;padding:0 3px;\
+box-sizing:border-box;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;font-size:12px;\
+border:0 solid;border-left-width:2px;background:rgba(128,128,128,.16)}}
 """
 
 
@@ -85,18 +89,18 @@ def run(it: Run) -> str:
     if steps.count:
         every = steps.count + steps.warmup_skipped + steps.partial
         line.append(f"{steps.count} steady {'step' if steps.count == 1 else 'steps'} of {every}")
-    parts = [_p(" · ".join(line), "faint"), _p(it.headline, "verdict"), _bar(it.breakdown)]
+    parts = [p(" · ".join(line), "faint"), p(it.headline, "verdict"), _bar(it.breakdown)]
     parts += [finding(at, found) for at, found in enumerate(it.findings, 1)]
     if it.others:
         others = ", ".join(str(other) for other in it.others[:5])
-        parts.append(_p(f"The newest of {len(it.others) + 1} runs here; others: {others}", "faint"))
+        parts.append(p(f"The newest of {len(it.others) + 1} runs here; others: {others}", "faint"))
     for note in it.notes:
-        parts.append(_p(f"Note: {_format.thousands(note.count)} {note.kind}: {note.first}"))
+        parts.append(p(f"Note: {_format.thousands(note.count)} {note.kind}: {note.first}"))
     not_checked = [f"{each.rule} ({each.why})" for each in it.not_checked]
     if not_checked:
         parts.append(
             f'<details class="faint"><summary>Not checked: {len(not_checked)} rules</summary>'
-            f"{_p('; '.join(not_checked))}</details>"
+            f"{p('; '.join(not_checked))}</details>"
         )
     return document("".join(parts))
 
@@ -130,32 +134,35 @@ def _bar(breakdown: Iterable[Share]) -> str:
     )
 
 
+def colour(category: str) -> str:
+    """Give a category's colour, on whichever ground."""
+    return f"var(--{category},{COLOURS[category][0]})"
+
+
 def _fill(category: str) -> str:
     # A notebook that drops the style still shows the colours for light ground.
-    name = category if category in COLOURS else "idle"
-    colour = f"var(--{name},{COLOURS[name][0]})"
-    if name != "idle":
-        return f"background-color:{colour}"
+    if category in COLOURS and category != "idle":
+        return f"background-color:{colour(category)}"
     # Unknown is drawn as unknown.
     hatch = "rgba(128,128,128,.55) 0 2px,transparent 2px 6px"
-    return f"background:repeating-linear-gradient(135deg,{hatch}),{colour}"
+    return f"background:repeating-linear-gradient(135deg,{hatch}),{colour('idle')}"
 
 
 def finding(at: int | None, it: Finding) -> str:
     """One finding: its gain at the right, its evidence, the edit as code."""
     number = "" if at is None else f"{at}&ensp;"
     head = f'<div class="head"><b>{number}{escape(it.rule)}</b><b>{escape(it.gain)}</b></div>'
-    parts = [head, _p(_format.sentence(it.title))]
+    parts = [head, p(_format.sentence(it.title))]
     # What hardly matters gets a line, unless it is all there is to say.
     if at is None or at == 1 or it.severity != "low":
-        parts += [_p(_format.sentence(each.text), "faint") for each in it.evidence]
+        parts += [p(_format.sentence(each.text), "faint") for each in it.evidence]
         for fix in it.fix:
-            parts.append(_p(f"→ {fix.text}{':' if fix.edit else ''}"))
+            parts.append(p(f"→ {fix.text}{':' if fix.edit else ''}"))
             if fix.edit:
                 parts.append(f"<pre>{escape(fix.edit)}</pre>")
         for also in it.symptoms:
             text = f"Also triggers: {also.rule}"
-            parts.append(_p(text, "faint"))
+            parts.append(p(text, "faint"))
     return f'<div class="finding">{"".join(parts)}</div>'
 
 
@@ -178,10 +185,10 @@ def table(
     body = "".join(
         f"<tr>{''.join(_td(it, mark) for it, mark in zip(row, marks))}</tr>" for row in rows
     )
-    more = _p(f"… {_format.thousands(n_more)} more rows", "faint") if n_more > 0 else ""
+    more = p(f"… {_format.thousands(n_more)} more rows", "faint") if n_more > 0 else ""
     return document(
         wide=True,
-        body=f"{_p(headline, 'verdict')}{_p(doc, 'faint') if doc else ''}"
+        body=f"{p(headline, 'verdict')}{p(doc, 'faint') if doc else ''}"
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
         f"</div>{more}",
     )
@@ -197,6 +204,7 @@ def _td(text: str, mark: str) -> str:
     return f"<td{mark}{title}>{escape(short)}</td>"
 
 
-def _p(text: str, name: str = "") -> str:
+def p(text: str, name: str = "") -> str:
+    """A text, escaped."""
     mark = f' class="{name}"' if name else ""
     return f"<p{mark}>{escape(text)}</p>"

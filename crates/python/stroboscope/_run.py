@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Callable, TypeVar, cast
 
-from stroboscope import _format, _html, _native
+from stroboscope import _flame, _format, _html, _native
 from stroboscope._table import Table
 
 # As much as a frame in a notebook carries, and far more than a person reads.
@@ -227,6 +227,30 @@ class Run:
                 f"the result was cut off at {len(native)} rows; see max_rows", stacklevel=2
             )
         return Table(native)
+
+    def flame(
+        self,
+        of: str = "python",
+        *,
+        order: str = "left-heavy",
+        step: int | None = None,
+        thread: int | None = None,
+        side: str | None = None,
+    ) -> _flame.Flame:
+        """Draw a flame graph: of the sampled Python stacks, or of ops by their name scopes.
+
+        ``of`` is ``"python"`` or ``"scopes"``; ``order`` is ``"left-heavy"`` (calls of one function
+        together, longest first) or ``"time"``. ``step`` shows one step instead of all. Python is that of the
+        driving thread, unless ``thread`` is another's number; scopes are those of the device, where
+        there is one, unless ``side`` says ``"host"``. The figures are those of the tables
+        ``python_stack`` and ``scope_step``.
+
+        >>> import stroboscope
+        >>> run = stroboscope.load("testdata/captured/keras_fit")
+        >>> run.flame("scopes", step=3).total_ms > 1
+        True
+        """
+        return _flame.flame(self, of, order=order, step=step, thread=thread, side=side)
 
     def report(self) -> dict[str, Any]:
         """Return what ``strobe report PATH --format json`` prints, as a dict of your own."""

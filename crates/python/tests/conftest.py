@@ -47,3 +47,9 @@ def one_of_few(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(scope="session")
 def keras() -> stroboscope.Run:
     return stroboscope.load(ROOT / "testdata/captured/keras_fit")
+
+
+@pytest.fixture(scope="session")
+def sampled() -> stroboscope.Run:
+    """A run folder of ``strobe run``, with stacks."""
+    return stroboscope.load(ROOT / "testdata/captured/run_folder")

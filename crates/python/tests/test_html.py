@@ -6,6 +6,7 @@ import re
 import shutil
 from html.parser import HTMLParser
 
+import pytest
 from conftest import ROOT
 
 import stroboscope
@@ -128,6 +129,55 @@ def test_names_from_a_profile_stay_text(tmp_path, keras):
         fix=(stroboscope.Fix(EVIL, EVIL),),
     )
     assert Checked(finding._repr_html_()).text.count(EVIL) == 6
+
+
+def test_a_flame_graph_is_as_wide_as_its_time(sampled):
+    rows = sampled["python_stack"].to_dicts()
+    rows = [it for it in rows if it["lane"] == 0 and it["step"] is not None]
+    total = sum(it["dur_ps"] for it in rows if it["depth"] == 0)
+    for order in ("left-heavy", "time"):
+        flame = sampled.flame(order=order)
+        assert flame.total_ms == total / 1e9
+        html = flame._repr_html_()
+        seen = Checked(html)
+        assert "http" not in html
+        assert "write_log" in seen.text
+        assert "train.py" in seen.titles
+        # The outermost call fills the width.
+        assert float(re.findall(r"calc\(([\d.]+)% - 1px\);top:0px", html)[0]) > 99
+    assert "write_log" in repr(sampled.flame())
+    steps = {it["step"] for it in rows}
+    parts = sum(sampled.flame(step=it).total_ms for it in steps)
+    assert abs(parts - total / 1e9) < 1e-6
+
+
+def test_a_flame_graph_of_another_thread_and_of_scopes(sampled, keras):
+    others = {it["thread"] for it in sampled["python_stack"].to_dicts() if it["role"] == "input"}
+    seen = Checked(sampled.flame(thread=min(others))._repr_html_())
+    assert "read_example" in seen.text
+    scopes = keras.flame("scopes")
+    in_steps = sum(
+        it["total_ps"]
+        for it in keras["scope_step"].to_dicts()
+        if it["scope"] == "/" and it["step"] is not None
+    )
+    assert abs(scopes.total_ms - in_steps / 1e9) < 1e-6
+    assert "gradient_tape" in Checked(scopes._repr_html_()).text
+    # Without stacks it says how to get them.
+    assert "strobe run" in Checked(keras.flame()._repr_html_()).text
+    for wrong in ({"of": "x"}, {"order": "x"}, {"of": "scopes", "side": "x"}):
+        with pytest.raises(ValueError, match="must be"):
+            keras.flame(**wrong)
+
+
+def test_names_in_a_flame_graph_stay_text():
+    from stroboscope import _flame
+
+    root = _flame._Node("all", ps=10)
+    root.children = [_flame._Node(EVIL, EVIL, "python", ps=10)]
+    seen = Checked(_flame.Flame(root, EVIL)._repr_html_())
+    assert seen.text.count(EVIL) == 2
+    assert seen.titles.count(EVIL) == 2
 
 
 def test_every_category_has_its_two_colours():

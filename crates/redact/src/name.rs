@@ -106,6 +106,10 @@ const HARMLESS_BEFORE: [&str; 59] = [
 
 /// Whether the value of an argument, a variable or a field of this name is nobody else's business.
 pub fn is_secret(name: &str) -> bool {
+    // The folder that a shell is in, part of every path of a run.
+    if name == "PWD" {
+        return false;
+    }
     let words = words(name);
     let Some((last, before)) = words.split_last() else { return false };
     let joined = words.concat();
@@ -153,6 +157,7 @@ mod tests {
             "clientSecret",
             "PGPASSWORD",
             "MYSQL_PWD",
+            "pwd",
             "db.pass",
             "X-Amz-Signature",
             "AccountKey",
@@ -177,6 +182,8 @@ mod tests {
             "passes",
             "bypass_cache",
             "author",
+            "PWD",
+            "OLDPWD",
             "lr",
             "",
         ] {

@@ -31,6 +31,12 @@ pub enum Record {
         frame: i64,
         line: Option<u32>,
     },
+    /// What a line of a frame's file says.
+    Source {
+        frame: i64,
+        line: u32,
+        text: String,
+    },
     /// Where a thread was.
     Sample {
         unix_ns: i64,
@@ -157,6 +163,11 @@ impl Record {
                 frame: number(fields, 3)?,
                 line: line_number(fields, 4)?,
             },
+            "source" => Record::Source {
+                frame: number(fields, 1)?,
+                line: line_number(fields, 2)??,
+                text: text(fields, 3)?,
+            },
             "sample" => Record::Sample {
                 unix_ns: number(fields, 1)?,
                 thread: number(fields, 2)?,
@@ -183,7 +194,7 @@ impl Record {
     /// Whether a line is of the stacks, which are by far the most while a capture goes on, and of
     /// no interest to many: told by its beginning alone.
     pub fn is_of_stacks(line: &[u8]) -> bool {
-        let kinds: [&[u8]; 3] = [b"[\"sample\"", b"[\"node\"", b"[\"frame\""];
+        let kinds: [&[u8]; 4] = [b"[\"sample\"", b"[\"node\"", b"[\"frame\"", b"[\"source\""];
         kinds.iter().any(|it| line.starts_with(it))
     }
 }
@@ -359,7 +370,7 @@ mod tests {
         let (_, example) = section.split_once("```json\n").unwrap();
         let (example, table) = example.split_once("```").unwrap();
         let records: Vec<Record> = example.lines().map(|it| parse(it).unwrap()).collect();
-        assert_eq!(records.len(), 7);
+        assert_eq!(records.len(), 8);
         assert!(matches!(&records[0], Record::Header(it) if it.pid == Some(4712)));
         assert!(!records.contains(&Record::Other));
         let names = table.lines().filter_map(|it| it.strip_prefix("| `[\"")?.split('"').next());
@@ -369,7 +380,7 @@ mod tests {
             let known = parse(&format!("[\"{name}\"]")) != Some(Record::Other);
             assert!(known, "{name}");
         }
-        assert_eq!(n, 9);
+        assert_eq!(n, 10);
     }
 
     #[test]
@@ -385,6 +396,10 @@ mod tests {
             (r#"["said",5,"saved","0.1 s"]"#, Record::Said(said)),
             (r#"["node",1,null,3,null]"#, node(None, None)),
             (r#"["node",1,0,3,14]"#, node(Some(0), Some(14))),
+            (
+                r#"["source",3,14,"a = b"]"#,
+                Record::Source { frame: 3, line: 14, text: "a = b".into() },
+            ),
             (r#"["sample",5,7,1]"#, Record::Sample { unix_ns: 5, thread: 7, node: 1 }),
             (r#"["examples",64]"#, Record::Examples(64)),
             (r#"["weather","fine"]"#, Record::Other),

@@ -52,6 +52,9 @@ const MOST_EVENTS: usize = 200_000;
 const STEPS_BESIDE: usize = 1;
 /// Beyond these rows nobody reads a table in a file.
 const MOST_ROWS: usize = 5000;
+/// Of tables that are drawn as a whole, a megabyte or so of the file.
+const MOST_DRAWN_ROWS: usize = 20_000;
+const DRAWN: [&str; 2] = ["python_stack", "scope_step"];
 
 pub fn html(session: &Session, options: &Options) -> Result<String, ExportError> {
     let (Some(script), Some(style)) = (page::exported("js"), page::exported("css")) else {
@@ -117,16 +120,15 @@ fn answers(session: &Session, part: &Part) -> Value {
     }
     answers.insert("runs/0/evidence".to_owned(), json!(lit));
     for table in analyses::ALL {
-        let mut rows = tables::rows_json(session, *table, 0..MOST_ROWS);
+        let most = if DRAWN.contains(&table.name()) { MOST_DRAWN_ROWS } else { MOST_ROWS };
+        let mut rows = tables::rows_json(session, *table, 0..most);
         let at = table.columns().iter().position(|it| it.name == "event");
         if let (Some(at), Some(rows)) = (at, rows["rows"].as_array_mut()) {
             for row in rows {
                 row[at] = part.renumbered(&row[at]);
             }
         }
-        if table.name() == "code_site" {
-            without_sources(*table, &mut rows);
-        }
+        without_sources(*table, &mut rows);
         answers.insert(format!("runs/0/tables/{}", table.name()), rows);
     }
     answers.insert("runs/0/counters".to_owned(), counters::lines_json(session.trace()));
@@ -135,14 +137,14 @@ fn answers(session: &Session, part: &Part) -> Value {
 
 /// Which line made what may be shared; what it says is the user's program.
 fn without_sources(table: &dyn analyses::AnyTable, rows: &mut Value) {
-    let sources = |it: &&str| ["text", "call"].contains(it);
-    let places: Vec<usize> = table
-        .columns()
-        .iter()
-        .enumerate()
-        .filter(|it| sources(&it.1.name))
-        .map(|it| it.0)
-        .collect();
+    let sources: &[&str] = match table.name() {
+        "code_site" => &["text", "call"],
+        "python_stack" => &["text"],
+        _ => return,
+    };
+    let columns = table.columns().iter().enumerate();
+    let places: Vec<usize> =
+        columns.filter(|it| sources.contains(&it.1.name)).map(|it| it.0).collect();
     for row in rows["rows"].as_array_mut().into_iter().flatten() {
         for &at in &places {
             row[at] = Value::Null;
@@ -444,16 +446,24 @@ fn redact(value: &mut Value) {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::without_sources;
+    use super::{DRAWN, without_sources};
 
     #[test]
     fn what_lines_say_is_not_shared() {
-        let table = analyses::find("code_site").unwrap();
-        let row: Vec<Value> = table.columns().iter().map(|it| json!(it.name)).collect();
-        let mut rows = json!({"rows": [row]});
-        without_sources(table, &mut rows);
-        let kept = rows.to_string();
-        assert!(!kept.contains("\"text\"") && !kept.contains("\"call\""), "{kept}");
-        assert!(kept.contains("\"line\"") && kept.contains("\"text_line\""), "{kept}");
+        for (name, hidden) in [("code_site", &["text", "call"][..]), ("python_stack", &["text"])] {
+            let table = analyses::find(name).unwrap();
+            let row: Vec<Value> = table.columns().iter().map(|it| json!(it.name)).collect();
+            let mut rows = json!({"rows": [row]});
+            without_sources(table, &mut rows);
+            for (at, column) in table.columns().iter().enumerate() {
+                let is_hidden = rows["rows"][0][at].is_null();
+                assert_eq!(is_hidden, hidden.contains(&column.name), "{name}.{}", column.name);
+            }
+        }
+    }
+
+    #[test]
+    fn tables_that_are_drawn_are_there() {
+        assert!(DRAWN.iter().all(|it| analyses::find(it).is_some()));
     }
 }

@@ -3,6 +3,7 @@
 //! | theirs                       | ours                                    |
 //! |------------------------------|-----------------------------------------|
 //! | `frame`, `node`, `sample`    | [`Stacks`] of the process               |
+//! | `source`                     | lines of code that these stacks pass    |
 //! | `step`, `step-key`           | its [`StepCount`]s                      |
 //! | `said` `window-start`, …     | its [`Window`]s, the program's own too  |
 //! | `examples`                   | examples in a step, the last one said   |
@@ -14,8 +15,8 @@
 use hashbrown::HashMap;
 use runlog::Record;
 use trace::{
-    Frame, NoteKind, Place, Process, Site, StackSample, Stacks, StepCount, Time, TraceBuilder,
-    Window,
+    Frame, NoteKind, Place, Process, Site, SourceLine, StackSample, Stacks, StepCount, Time,
+    TraceBuilder, Window,
 };
 
 use crate::{Change, Input, Pieces, Source, SourceError};
@@ -106,6 +107,11 @@ impl Reader {
                 let frame = *self.frames.get(&frame)?;
                 self.places.insert(id, stacks.places.len() as u32);
                 stacks.places.push(Place { parent, frame, line: line.unwrap_or(UNKNOWN_LINE) });
+            }
+            Record::Source { frame, line, text } => {
+                let frame = *self.frames.get(&frame)? as usize;
+                let file = stacks.frames.get(frame)?.file;
+                stacks.sources.push(SourceLine { file, line, text: out.text(&text) });
             }
             Record::Sample { unix_ns, thread, node } => {
                 let place = *self.places.get(&node)?;

@@ -24,7 +24,9 @@ pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
 pub use clock::ClockShift;
 pub use lineage::Lineage;
 pub use op::{OpFamily, OpKind, OpKinds, OpName};
-pub use process::{Frame, Place, Process, Site, StackSample, Stacks, StepCount, Window};
+pub use process::{
+    Frame, Place, Process, Site, SourceLine, StackSample, Stacks, StepCount, Window,
+};
 pub use scalar::{LeftOut, Scalar, Series};
 pub use time::{Dur, Time};
 

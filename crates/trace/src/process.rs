@@ -79,6 +79,16 @@ pub struct Stacks {
     pub places: Vec<Place>,
     /// By time.
     pub samples: Vec<StackSample>,
+    /// What lines of the user's own code say, where they were noted.
+    pub sources: Vec<SourceLine>,
+}
+
+/// A line of a file, without its indent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourceLine {
+    pub file: StrId,
+    pub line: u32,
+    pub text: StrId,
 }
 
 /// A function of Python.

@@ -1,8 +1,9 @@
 // Name scopes from the top down: as wide as their time, inner ones below. A click zooms in.
 
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { percent, time } from "../format";
 import { around, lastPart, places, ROOT, scopeTime, type ScopeRow, type Side } from "./scopes";
+import { useWidth } from "./width";
 import "./icicle.css";
 
 const LINE = 22;
@@ -126,18 +127,4 @@ export function Icicle(props: {
       </div>
     </section>
   );
-}
-
-function useWidth(of: { current: HTMLElement | null }): number {
-  const [width, setWidth] = useState(1000);
-  useLayoutEffect(() => {
-    const element = of.current;
-    if (!element) return;
-    const measure = () => setWidth(element.clientWidth);
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
-  return width;
 }

@@ -41,6 +41,16 @@ const ALL: (View | false)[] = [
     load: () => import("./ops"),
   },
   {
+    id: "flame",
+    title: "Flame",
+    narrows: ["host", "steps"],
+    needs: {
+      tables: ["python_stack", "scope_step"],
+      without: "No Python stacks were sampled, and ops have no scopes",
+    },
+    load: () => import("./flame"),
+  },
+  {
     id: "kernels",
     title: "Kernels",
     needs: { tables: ["kernel_time", "copy"], without: "No kernels and no copies were recorded" },

@@ -12,7 +12,8 @@ import { launch, open, settled, violations } from "./browser";
 
 /** All but those that need a server. */
 const VIEWS = [
-  ...["overview", "timeline", "ops", "kernels", "input", "memory", "hardware", "compile", "tables"],
+  ...["overview", "timeline", "ops", "flame", "kernels", "input", "memory", "hardware", "compile"],
+  "tables",
 ];
 
 let browser: Browser;

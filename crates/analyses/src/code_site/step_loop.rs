@@ -206,6 +206,7 @@ mod tests {
                     place: if at % 10 < 4 { 2 } else { 4 },
                 })
                 .collect(),
+            ..Stacks::default()
         };
         let noted = Noted {
             kind: "loop".to_owned(),

@@ -29,37 +29,7 @@ impl<'a> Rows<'a> {
     }
 
     pub fn of(&mut self, side: &'static str, what: What) -> &mut Made<'a> {
-        let trace = self.trace;
-        let mut module = None;
-        let (name, op_type, family) = match what {
-            What::Named(name) => named(trace.text(name)),
-            What::Eager(call) => {
-                let name = trace.text(call);
-                let name = name.strip_prefix(EAGER_OP).unwrap_or(name);
-                (name, Some(name.to_owned()), "tensorflow")
-            }
-            What::Kernel(name, row) => {
-                let (name, detail) = (trace.text(name), &trace.details[row as usize]);
-                match detail.hlo_category {
-                    Some(_) => {
-                        module = detail.hlo_module;
-                        compiled(trace, name, detail)
-                    }
-                    None => (name, None, "kernel"),
-                }
-            }
-            What::Detailed(row) => {
-                let detail = &trace.details[row as usize];
-                match (op_of(trace, detail), detail.hlo_op) {
-                    (Some(op), _) => named(op),
-                    (None, hlo_op) => {
-                        module = detail.hlo_module;
-                        let name = hlo_op.map_or("", |it| trace.text(it));
-                        compiled(trace, name, detail)
-                    }
-                }
-            }
-        };
+        let Identity { name, op_type, family, module } = Identity::of(self.trace, what);
         let key = (side, name, module, matches!(what, What::Eager(_)));
         let at = *self.index.entry(key).or_insert_with(|| {
             let sum = Sum::NONE;
@@ -118,6 +88,56 @@ impl<'a> Rows<'a> {
         });
         rows.collect()
     }
+}
+
+/// Which op it is.
+struct Identity<'a> {
+    name: &'a str,
+    op_type: Option<String>,
+    family: &'static str,
+    module: Option<StrId>,
+}
+
+impl<'a> Identity<'a> {
+    fn of(trace: &'a Trace, what: What) -> Identity<'a> {
+        let mut module = None;
+        let (name, op_type, family) = match what {
+            What::Named(name) => named(trace.text(name)),
+            What::Eager(call) => {
+                let name = trace.text(call);
+                let name = name.strip_prefix(EAGER_OP).unwrap_or(name);
+                (name, Some(name.to_owned()), "tensorflow")
+            }
+            What::Kernel(name, row) => {
+                let (name, detail) = (trace.text(name), &trace.details[row as usize]);
+                match detail.hlo_category {
+                    Some(_) => {
+                        module = detail.hlo_module;
+                        compiled(trace, name, detail)
+                    }
+                    None => (name, None, "kernel"),
+                }
+            }
+            What::Detailed(row) => {
+                let detail = &trace.details[row as usize];
+                match (op_of(trace, detail), detail.hlo_op) {
+                    (Some(op), _) => named(op),
+                    (None, hlo_op) => {
+                        module = detail.hlo_module;
+                        let name = hlo_op.map_or("", |it| trace.text(it));
+                        compiled(trace, name, detail)
+                    }
+                }
+            }
+        };
+        Identity { name, op_type, family, module }
+    }
+}
+
+/// The scopes around an op; `None` where it is of a kind that has none.
+pub fn scope(trace: &Trace, what: What) -> Option<&str> {
+    let it = Identity::of(trace, what);
+    matches!(it.family, "tensorflow" | "jax").then(|| scope_of(it.name, it.family))
 }
 
 /// The framework's op: name, type, whose it is.

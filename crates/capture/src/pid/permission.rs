@@ -31,6 +31,13 @@ pub fn check(pid: u32) -> Result<(), PidError> {
     }
 }
 
+/// Whether a process is of the user that we are.
+pub fn is_own(pid: u32) -> bool {
+    let user_of = |path: PathBuf| user(&fs::read_to_string(path).ok()?);
+    let ours = user_of(PathBuf::from("/proc/self/status"));
+    ours.is_some() && ours == user_of(of(pid, "status"))
+}
+
 /// What decides whether a process may be read.
 struct Facts {
     pid: u32,

@@ -1,11 +1,12 @@
 //! Writes stacks so that what they have in common is written once: functions, and places in a
 //! tree of calls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
+use super::source::Sources;
 use super::{Frame, Thread};
 
 #[derive(Debug, Default)]
@@ -15,12 +16,19 @@ pub struct Stacks {
     first_lines: HashMap<String, HashMap<String, i32>>,
     /// Caller, frame, line → its number.
     nodes: HashMap<(Option<usize>, usize, i32), usize>,
+    /// Frame and line of what was noted of the source.
+    noted: HashSet<(usize, i32)>,
+    sources: Sources,
     n_frames: usize,
     /// Written so far.
     pub bytes: u64,
 }
 
 impl Stacks {
+    pub fn new(sources: Sources) -> Stacks {
+        Stacks { sources, ..Stacks::default() }
+    }
+
     /// Whether a function was never seen before.
     pub fn is_news(&self, frames: &[Frame]) -> bool {
         frames.iter().any(|it| self.frame(it).is_none())
@@ -62,7 +70,10 @@ impl Stacks {
                 let key = (node, id, frame.line);
                 node = Some(match self.nodes.get(&key) {
                     Some(node) => *node,
-                    None => self.new_node(key, to)?,
+                    None => {
+                        self.note_source(id, frame, to)?;
+                        self.new_node(key, to)?
+                    }
                 });
             }
             // A thread without Python frames is in nobody's code that could be named.
@@ -92,6 +103,17 @@ impl Stacks {
         self.nodes.insert(key, id);
         self.record(&json!(["node", id, caller, frame, known(line)]), to)?;
         Ok(id)
+    }
+
+    /// Each line once, before the first place that names it.
+    fn note_source(&mut self, id: usize, frame: &Frame, to: &mut dyn Write) -> io::Result<()> {
+        if frame.line <= 0 || !self.noted.insert((id, frame.line)) {
+            return Ok(());
+        }
+        match self.sources.line(&frame.file, frame.line) {
+            Some(text) => self.record(&json!(["source", id, frame.line, text]), to),
+            None => Ok(()),
+        }
     }
 
     fn record(&mut self, record: &Value, to: &mut dyn Write) -> io::Result<()> {

@@ -1,8 +1,12 @@
 //! What holds of every trace and its tables, whatever bytes they were made of.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use analyses::Tables;
+use analyses::python_stack::PythonStack;
+use analyses::scope_step::ScopeStep;
+use analyses::scope_time::ScopeTime;
 use analyses::step::Step;
 use analyses::step_time::{CATEGORIES, StepTime};
 use trace::{EventId, Trace};
@@ -81,6 +85,8 @@ fn check_parents(trace: &Trace, rows: Range<usize>) {
 /// Every table can be made and every cell read; the categories of a step add up to it.
 pub fn check_tables(tables: &Tables) {
     check_steps(tables);
+    check_stacks(&tables.get::<PythonStack>());
+    check_scopes(tables);
     for table in analyses::ALL {
         let rows = table.rows(tables);
         for row in 0..rows.len() {
@@ -113,6 +119,37 @@ pub fn check_findings(tables: &Tables) {
                 assert_eq!(evidence.table, None, "{rule} names a table that is not there");
             }
         }
+    }
+}
+
+/// What a call holds is inside of it and never exceeds it; self times are what is left.
+fn check_stacks(calls: &[PythonStack]) {
+    let mut inside = vec![0_i64; calls.len()];
+    for call in calls {
+        assert!(call.dur_ps > 0 && (0..=call.dur_ps).contains(&call.self_ps), "{call:?}");
+        let Some(parent) = call.parent.and_then(|it| usize::try_from(it).ok()) else { continue };
+        let around = &calls[parent];
+        assert!(around.call < call.call && around.start_ps <= call.start_ps, "{call:?}");
+        assert_eq!((around.step, around.lane), (call.step, call.lane), "{call:?}");
+        inside[parent] += call.dur_ps;
+    }
+    for (call, inside) in calls.iter().zip(inside) {
+        assert_eq!(call.dur_ps - inside, call.self_ps, "{call:?}");
+    }
+}
+
+/// Steps add to what scopes have in all.
+fn check_scopes(tables: &Tables) {
+    let mut sums: BTreeMap<(&str, &str), i64> = BTreeMap::new();
+    let steps = tables.get::<ScopeStep>();
+    for it in steps.iter() {
+        let sum = sums.entry((it.side, &it.scope)).or_default();
+        *sum = sum.saturating_add(it.total_ps);
+    }
+    for all in tables.get::<ScopeTime>().iter() {
+        let of = |side| sums.get(&(side, all.scope.as_str())).copied().unwrap_or(0);
+        assert_eq!(of("host"), all.total_ps, "{all:?}");
+        assert_eq!(of("device"), all.device_ps.unwrap_or(0), "{all:?}");
     }
 }
 
