@@ -174,7 +174,11 @@ function useChosen(rows: readonly OfStep[]): Chosen & { isKnown: boolean } {
   );
   const noSteps = useMemo(() => rows.every((it) => it.step === null), [rows]);
   const outside = noSteps || route.value.params["outside"] === "1";
-  return useMemo(() => ({ narrow, outside, isKnown }), [narrow, outside, isKnown]);
+  // By what it says: every change of the address makes a new one, and a zoom is none for the rows.
+  return useMemo(
+    () => ({ narrow, outside, isKnown }),
+    [narrow.host, stepsText(narrow.steps), outside, isKnown],
+  );
 }
 
 const Outside = ({ chosen }: { chosen: Chosen & { isKnown: boolean } }) =>

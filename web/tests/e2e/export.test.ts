@@ -87,3 +87,20 @@ test("nothing private is inside", () => {
     expect(text).not.toMatch(/\/(home|root|Users)\/\w+\//);
   }
 });
+
+test("the flame graph is in the file, without lines of the program", async () => {
+  const file = exported("captured/run_folder");
+  const { page, errors } = await open(browser, `${pathToFileURL(file).href}#flame`);
+  await page.getByRole("button", { name: /^write_log / }).click();
+  await page.getByText("An exported file does not contain lines").waitFor();
+  expect(await page.locator("main").innerText()).toContain("train.py:40");
+  expect(await violations(page)).toEqual([]);
+  expect(errors).toEqual([]);
+  await page.context().close();
+  const packed = /id="data">([^<]*)</.exec(readFileSync(file, "utf8"))![1]!;
+  const data = gunzipSync(Buffer.from(packed, "base64")).toString();
+  expect(data).toContain("standardize");
+  expect(data).not.toContain("standardize(log)");
+  expect(data).not.toContain("values[i % 8]");
+  expect(data).not.toMatch(/\/home\/\w+\//);
+});
