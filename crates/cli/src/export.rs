@@ -1,6 +1,6 @@
 //! `strobe export`: a run as a file to send.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,13 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
             return Err(error).with_context(|| format!("cannot write {}", path.display()));
         }
     };
-    file.write_all(page.as_bytes())?;
+    if let Err(error) = file.write_all(page.as_bytes()) {
+        // Half a page is none. What is no file, such as a pipe, stays.
+        if path.is_file() {
+            let _ = fs::remove_file(&path);
+        }
+        bail!("cannot write the page: {error}\n  file: {}", path.display());
+    }
     writeln!(out, "{} · {:.1} MB", path.display(), page.len() as f64 / 1e6)?;
     Ok(ExitCode::SUCCESS)
 }

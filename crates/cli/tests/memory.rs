@@ -94,6 +94,23 @@ fn too_many_events_for_the_memory_are_refused() {
 }
 
 #[test]
+fn a_training_with_little_memory_runs_and_ends_as_without_strobe() {
+    for megabytes in [48, 64, 128] {
+        let folder = tempfile::tempdir().unwrap();
+        let line = format!(
+            "ulimit -v {}; exec \"$0\" run --out run -- sh -c 'sleep 0.2; echo trained; exit 5'",
+            megabytes << 10
+        );
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line, env!("CARGO_BIN_EXE_strobe")]).env("MALLOC_ARENA_MAX", "2");
+        let done = shell.current_dir(folder.path()).output().unwrap();
+        let error = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(5), "{megabytes} MB: {}: {error}", done.status);
+        assert_eq!(done.stdout, b"trained\n", "{megabytes} MB: {error}");
+    }
+}
+
+#[test]
 fn a_usual_profile_needs_no_more() {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
     let done = report_within(600, &testdata.join("captured/retrace_loop"));

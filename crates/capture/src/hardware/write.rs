@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -13,8 +13,8 @@ const LONGEST_HELD: Duration = Duration::from_secs(1);
 const MOST_HELD: usize = 64 << 10;
 
 #[derive(Debug)]
-pub struct Rows {
-    file: File,
+pub struct Rows<W = File> {
+    file: W,
     held: String,
     written: Instant,
     /// A full disk may have taken a part of a line.
@@ -23,8 +23,8 @@ pub struct Rows {
     failed: Option<io::Error>,
 }
 
-impl Rows {
-    pub fn new(file: File) -> Rows {
+impl<W: Write> Rows<W> {
+    pub fn new(file: W) -> Rows<W> {
         Rows { file, held: String::new(), written: Instant::now(), torn: false, failed: None }
     }
 
@@ -90,7 +90,68 @@ fn push_number(out: &mut String, value: Option<f64>) {
 
 #[cfg(test)]
 mod tests {
-    use super::push_number;
+    use std::io::{self, Write};
+
+    use serde_json::{Value, json};
+
+    use super::{Rows, push_number};
+
+    /// A disk that takes a few bytes at a time, is interrupted before each, and is full while
+    /// fewer than `room` bytes are left of it.
+    struct SmallDisk<'a> {
+        written: &'a mut Vec<u8>,
+        room: &'a std::cell::Cell<usize>,
+        n_writes: usize,
+    }
+
+    impl Write for SmallDisk<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.n_writes += 1;
+            if self.n_writes % 2 == 1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let n = bytes.len().min(7).min(self.room.get());
+            if n == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.room.set(self.room.get() - n);
+            self.written.extend_from_slice(&bytes[..n]);
+            Ok(n)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Three rows, each written by itself, the second onto a disk with room for so many bytes.
+    fn rows_with_room(room: usize) -> (Vec<u8>, Option<io::Error>) {
+        let (mut written, left) = (Vec::new(), std::cell::Cell::new(1000));
+        let mut rows = Rows::new(SmallDisk { written: &mut written, room: &left, n_writes: 0 });
+        rows.header(&json!({"columns": ["cpu/all"]}));
+        left.set(room);
+        rows.row(11_111, &[Some(1.0)], &[true]);
+        rows.flush();
+        left.set(1000);
+        rows.row(22_222, &[Some(2.0)], &[true]);
+        let failed = rows.end();
+        (written, failed)
+    }
+
+    #[test]
+    fn a_disk_that_was_full_loses_rows_and_no_other_line() {
+        let whole = "[11111,1]\n".len();
+        for room in 0..=whole {
+            let (written, failed) = rows_with_room(room);
+            let text = String::from_utf8(written).unwrap();
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(serde_json::from_str::<Value>(lines[0]).is_ok(), "{text}");
+            assert_eq!(*lines.last().unwrap(), "[22222,2]", "with room for {room}");
+            assert_eq!(text.contains("[11111,1]\n"), room >= whole - 1, "with room for {room}");
+            let full = failed.map(|it| it.kind());
+            assert_eq!(full, (room < whole).then_some(io::ErrorKind::StorageFull));
+        }
+    }
 
     #[test]
     fn numbers_are_short_and_json() {

@@ -76,6 +76,16 @@ impl Tail {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => other?,
         };
+        self.read_on(&mut file, about.len(), to)
+    }
+
+    /// From where the last look ended, also where that one failed.
+    fn read_on(
+        &mut self,
+        file: &mut (impl Read + Seek),
+        length: u64,
+        to: &mut impl Lines,
+    ) -> io::Result<()> {
         file.seek(SeekFrom::Start(self.offset))?;
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -88,9 +98,9 @@ impl Tail {
             }
             self.offset += n as u64;
             self.take(&chunk[..n], to);
-            let behind = about.len().saturating_sub(self.offset);
+            let behind = length.saturating_sub(self.offset);
             if let Some(most) = self.only_last.filter(|&it| self.has_first_line && behind > it) {
-                self.offset = about.len() - most;
+                self.offset = length - most;
                 file.seek(SeekFrom::Start(self.offset))?;
                 self.held.clear();
                 self.passes_over = true;
@@ -138,7 +148,7 @@ fn identity(_: &Metadata) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use std::fs::{self, OpenOptions};
-    use std::io::Write as _;
+    use std::io::{self, Cursor, Read, Seek, SeekFrom, Write as _};
     use std::path::Path;
 
     use super::{LONGEST_LINE, Lines, Tail};
@@ -184,6 +194,51 @@ mod tests {
         assert_eq!(look(&mut tail), ["two", ""]);
         append(&path, "\n");
         assert_eq!(look(&mut tail), ["three"]);
+    }
+
+    /// Gives a few bytes at a time, is interrupted before each, and cannot be read at one place
+    /// as long as it is broken.
+    struct FaultyFile {
+        bytes: Cursor<Vec<u8>>,
+        n_reads: usize,
+        broken_at: Option<u64>,
+    }
+
+    impl Read for FaultyFile {
+        fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+            self.n_reads += 1;
+            if self.n_reads % 2 == 1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let before = self.broken_at.map_or(u64::MAX, |it| it - self.bytes.position());
+            if before == 0 {
+                return Err(io::Error::other("the disk is broken"));
+            }
+            let n = to.len().min(3).min(usize::try_from(before).unwrap_or(usize::MAX));
+            self.bytes.read(&mut to[..n])
+        }
+    }
+
+    impl Seek for FaultyFile {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.bytes.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_read_that_fails_loses_and_doubles_nothing() {
+        let text = "one\ntwo\n\nthree\n";
+        let length = text.len() as u64;
+        for broken_at in (0..length).map(Some) {
+            let bytes = Cursor::new(text.as_bytes().to_vec());
+            let mut file = FaultyFile { bytes, n_reads: 0, broken_at };
+            let mut tail = Tail::new("unused".into());
+            let mut seen = Seen::default();
+            assert!(tail.read_on(&mut file, length, &mut seen).is_err(), "{broken_at:?}");
+            file.broken_at = None;
+            tail.read_on(&mut file, length, &mut seen).unwrap();
+            assert_eq!(seen.0, ["one", "two", "", "three"], "{broken_at:?}");
+        }
     }
 
     #[test]

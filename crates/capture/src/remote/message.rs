@@ -322,6 +322,47 @@ mod tests {
         }
     }
 
+    /// A disk with room for so many bytes, which takes three at a time and is interrupted.
+    struct SmallDisk {
+        room: usize,
+        taken: Vec<u8>,
+        is_interrupted: bool,
+    }
+
+    impl std::io::Write for SmallDisk {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.is_interrupted = !self.is_interrupted;
+            if self.is_interrupted {
+                return Err(std::io::ErrorKind::Interrupted.into());
+            }
+            let n = bytes.len().min(3).min(self.room - self.taken.len());
+            self.taken.extend_from_slice(&bytes[..n]);
+            if n == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(n) }
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_disk_may_be_slow_to_take_it_and_full_at_any_byte() {
+        let response = response();
+        let message = framed(&response.encode_to_vec());
+        for room in (0..1000).step_by(7).chain([999, 1000]) {
+            let disk = SmallDisk { room, taken: Vec::new(), is_interrupted: false };
+            let mut answer = Answer::new(disk, 1 << 20);
+            let fed = message.chunks(64).try_for_each(|it| answer.feed(it));
+            match (room, fed) {
+                (1000, Ok(())) => assert_eq!(answer.finish().unwrap().0.taken, response.xspace),
+                (..1000, Err(AnswerError::Io(it))) => {
+                    assert_eq!(it.kind(), std::io::ErrorKind::StorageFull);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
     #[test]
     fn a_stream_of_answers_is_joined() {
         let part = Response { xspace: b"part".to_vec(), ..Response::default() }.encode_to_vec();
