@@ -39,7 +39,10 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         let grid = Grid {
             columns: ["kind", "name", "what"].map(str::to_owned).to_vec(),
             right: vec![false; 3],
-            rows: rows.iter().map(|it| vec![it.0.to_owned(), it.1.to_owned(), it.2.clone()]).collect(),
+            rows: rows
+                .iter()
+                .map(|it| vec![it.0.to_owned(), it.1.to_owned(), it.2.clone()])
+                .collect(),
         };
         crate::table::print(&grid, args.format, out, || {
             let rules = rules::ALL.iter().map(|it| rule_json(*it));
