@@ -45,7 +45,8 @@ table! {
         family: &'static str,
         /// The compiled program it belongs to, where only that tells ops of one name apart.
         module: Option<String>,
-        /// How often it ran; on a device, how many kernels it ran.
+        /// How often it ran; on a device, how many kernels it ran. 0 for a host op that is known by
+        /// the kernels it launched alone.
         count: i64,
         /// Time from start to end, added over threads or streams.
         total_ps: i64,
@@ -78,7 +79,7 @@ impl Analysis for OpTime {
             .par_iter()
             .map(|&it| Sums::of(|each| on_thread(trace, &names, it, each)))
             .collect();
-        let has_ops = on_host.iter().any(|it| !it.of.is_empty());
+        let has_ops = names.roles.iter().any(|it| matches!(it, Role::Op | Role::EagerOp));
         let on_device: Vec<(Sums, Sums)> = streams
             .par_iter()
             .map(|&(track, sums)| {
@@ -550,6 +551,33 @@ mod tests {
             })
             .collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_kernel_called_like_an_op_is_none() {
+        let gpu = "gpu0/stream7: MatMul@1 30..70, gemm@2 80..90";
+        let op = "a/MatMul:MatMul";
+        check(
+            &format!(
+                "host/t: {op} 0..10, cuLaunchKernel@1 2..4, {op} 20..30, cuLaunchKernel@2 22..24\n{gpu}"
+            ),
+            &[
+                "host a/MatMul tensorflow: 2x 20 20 ? 50",
+                "device MatMul kernel: 1x 40 40 ? -",
+                "device gemm kernel: 1x 10 10 ? -",
+            ],
+        );
+    }
+
+    #[test]
+    fn an_op_may_be_known_by_its_kernels_alone() {
+        check(
+            "
+            host/python: EagerLocalExecute: Tanh 0..10, cuLaunchKernel@1 2..4
+            gpu0/stream7: tanh@1 30..70
+            ",
+            &["host Tanh tensorflow: 0x 0 0 ? 40", "device tanh kernel: 1x 40 40 ? -"],
+        );
     }
 
     #[test]

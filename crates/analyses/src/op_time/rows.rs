@@ -16,10 +16,20 @@ pub struct Made<'a> {
     pub device_ps: i64,
 }
 
-/// Rows by what makes them differ; the last says whether the op stands for its kernel's run.
+/// What makes rows differ. A kernel may be called like an op, and is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key<'a> {
+    side: &'static str,
+    name: &'a str,
+    family: &'static str,
+    module: Option<StrId>,
+    /// The op stands for its kernel's run.
+    eager: bool,
+}
+
 pub struct Rows<'a> {
     trace: &'a Trace,
-    index: HashMap<(&'static str, &'a str, Option<StrId>, bool), usize>,
+    index: HashMap<Key<'a>, usize>,
     rows: Vec<Made<'a>>,
 }
 
@@ -30,7 +40,7 @@ impl<'a> Rows<'a> {
 
     pub fn of(&mut self, side: &'static str, what: What) -> &mut Made<'a> {
         let Identity { name, op_type, family, module } = Identity::of(self.trace, what);
-        let key = (side, name, module, matches!(what, What::Eager(_)));
+        let key = Key { side, name, family, module, eager: matches!(what, What::Eager(_)) };
         let at = *self.index.entry(key).or_insert_with(|| {
             let sum = Sum::NONE;
             self.rows.push(Made { side, name, op_type, family, module, sum, device_ps: 0 });
@@ -46,7 +56,10 @@ impl<'a> Rows<'a> {
             if side == "host" || matches!(family, "xla" | "kernel") {
                 continue;
             }
-            let host = |eager| self.index.get(&("host", name, None, eager)).copied();
+            let host = |eager| {
+                let key = Key { side: "host", name, family, module: None, eager };
+                self.index.get(&key).copied()
+            };
             if let Some(host) = host(false).or_else(|| host(true)) {
                 let device_ps = &mut self.rows[host].device_ps;
                 *device_ps = device_ps.saturating_add(sum.own);
@@ -55,7 +68,8 @@ impl<'a> Rows<'a> {
     }
 
     pub fn settle(mut self, has_device: bool) -> Vec<OpTime> {
-        self.rows.retain(|it| it.sum.count > 0);
+        // An op may be known by the kernels that it launched alone: no event says how it ran itself.
+        self.rows.retain(|it| it.sum.count > 0 || it.device_ps > 0);
         self.rows.sort_by(|a, b| {
             let order = |it: &Made<'_>| (it.side == "device", std::cmp::Reverse(it.sum.own));
             order(a).cmp(&order(b)).then_with(|| a.name.cmp(b.name))
@@ -75,9 +89,9 @@ impl<'a> Rows<'a> {
             count: it.sum.count,
             total_ps: it.sum.total,
             self_ps: it.sum.own,
-            min_ps: it.sum.min,
+            min_ps: it.sum.min.min(it.sum.max),
             max_ps: it.sum.max,
-            mean_ps: it.sum.total / it.sum.count,
+            mean_ps: it.sum.total.checked_div(it.sum.count).unwrap_or(0),
             eager: match it.sum.ran {
                 EAGERLY => Some(true),
                 IN_FUNCTION => Some(false),
