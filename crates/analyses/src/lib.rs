@@ -247,6 +247,7 @@ registry![
     python_time::PythonTime,
     run_info::RunInfo,
     run_step::RunStep,
+    runtime_call::RuntimeCall,
     scalar::Scalar,
     scope_step::ScopeStep,
     scope_time::ScopeTime,

@@ -9,7 +9,7 @@ use trace::{Dur, EventId, OpKind};
 
 use crate::edits::{self, saved_in_background, saved_seldom};
 use crate::facts::{MOST_ROWS, NO_STEPS, facts};
-use crate::lines::line_of_loop;
+use crate::lines::{line_of_loop, rows_at};
 use crate::{Change, Evidence, Finding, Fix, Prediction, Rule, Verdict, WORTH_SAYING};
 
 rule! {
@@ -91,7 +91,8 @@ impl Rule for CheckpointStall {
         let site = line_of_loop(tables, Doing::Saving).map(|it| it.site);
         if let Some(it) = &site {
             let text = format!("It is called from {}", it.place());
-            finding = finding.evidence(Evidence::text(text).rows("python_line", Vec::new()));
+            finding =
+                finding.evidence(Evidence::text(text).rows("python_line", rows_at(tables, it)));
         }
         let less_often = Prediction::of(tables, "without output");
         if is_summary(&name) {

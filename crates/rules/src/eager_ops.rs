@@ -7,7 +7,7 @@ use trace::Dur;
 
 use crate::edits::{self, in_framework, is_jax};
 use crate::facts::{MOST_NAMED, MOST_ROWS, NO_STEPS, facts, percent, recorded_python, thousands};
-use crate::lines::function_of_step;
+use crate::lines::{function_of_step, rows_at};
 use crate::slow_steps::SlowSteps;
 use crate::small_batch::set_up;
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
@@ -136,7 +136,8 @@ impl Rule for EagerOps {
         if let Some(it) = &caller {
             let function = it.name.as_ref().map(|it| format!(" of {it}")).unwrap_or_default();
             let text = format!("They are called from {}{function}", it.place());
-            finding = finding.evidence(Evidence::text(text).rows("python_line", Vec::new()));
+            finding =
+                finding.evidence(Evidence::text(text).rows("python_line", rows_at(tables, it)));
         }
         let turns = turns(&calls).filter(|_| is_jax(tables));
         let finding = match turns {

@@ -198,9 +198,10 @@ impl Evidence {
         Evidence { text: text.into(), ..Evidence::default() }
     }
 
+    /// Rows that say so. Without any there is nothing to look at, and so no table.
     #[must_use]
     pub fn rows(self, table: &'static str, rows: Vec<usize>) -> Evidence {
-        Evidence { table: Some(table), rows, ..self }
+        Evidence { table: (!rows.is_empty()).then_some(table), rows, ..self }
     }
 
     /// Rows of `step_time`, and which part of those steps is meant.

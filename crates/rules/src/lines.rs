@@ -7,6 +7,8 @@ use analyses::code_site::{CodeSite, Doing, LoopLine, Site, fit_site, loop_lines}
 use analyses::python_line::PythonLine;
 use trace::Dur;
 
+use crate::Evidence;
+
 /// A function and its lines, the busiest first.
 #[derive(Debug, PartialEq)]
 pub struct Busiest<'a> {
@@ -61,10 +63,20 @@ pub fn function_of_step(tables: &Tables) -> Option<Site> {
 }
 
 /// Where the training loop is: the user's own, or the call of `model.fit`.
-pub fn place_of_loop(tables: &Tables) -> Option<String> {
+pub fn place_of_loop(tables: &Tables) -> Option<Evidence> {
     let rows = tables.get::<CodeSite>();
     let own = rows.iter().rfind(|it| it.kind == "loop").cloned();
-    own.or_else(|| fit_site(tables)).map(|it| it.place())
+    let site = own.or_else(|| fit_site(tables))?;
+    let at = rows.iter().position(|it| it.site == site.site);
+    let text = format!("The training loop is at {}", site.place());
+    Some(Evidence::text(text).rows("code_site", at.into_iter().collect()))
+}
+
+/// The sampled lines of a place in the user's code.
+pub fn rows_at(tables: &Tables, site: &Site) -> Vec<usize> {
+    let rows = tables.get::<PythonLine>();
+    let is_there = |it: &PythonLine| it.file == site.file && it.line == Some(site.line);
+    (0..rows.len()).filter(|&it| is_there(&rows[it])).collect()
 }
 
 /// The path before it is the user's own business.

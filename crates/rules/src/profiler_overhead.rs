@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 use analyses::replay::rows_in;
-use analyses::run_step::Overhead;
+use analyses::run_step::{Overhead, RunStep};
 use analyses::step::{HostSteps, Step};
 use analyses::step_time::HostTimes;
 use trace::{Dur, TrackKind};
@@ -94,7 +94,10 @@ impl Rule for ProfilerOverhead {
                 Dur(it.off_ps),
                 it.n_off,
             );
-            finding = finding.evidence(Evidence::text(text).rows("run_step", Vec::new()));
+            let steps = tables.get::<RunStep>();
+            let is_on = |it: &usize| steps.get(*it).is_some_and(|it| it.profiled == "yes");
+            let rows = (0..steps.len()).filter(is_on).collect();
+            finding = finding.evidence(Evidence::text(text).rows("run_step", rows));
         }
         if let Some(note) = trace.notes.iter().find(|it| it.first.contains("drop")) {
             finding = finding.evidence(Evidence::text(note.first.clone()));

@@ -93,12 +93,11 @@ impl Rule for PythonOverhead {
         );
         let known = holder.is_some();
         if let Some(place) = place_of_loop(tables).filter(|_| !known) {
-            let text = format!("The training loop is at {place}");
-            finding = finding.evidence(Evidence::text(text).rows("code_site", Vec::new()));
+            finding = finding.evidence(place);
         }
         if too_short && !known {
             let text = "Steps are too short for Python samples to tell which line takes the time";
-            finding = finding.evidence(Evidence::text(text).rows("python_line", Vec::new()));
+            finding = finding.evidence(Evidence::text(text));
         }
         for evidence in holder.into_iter().flat_map(|it| it.evidence) {
             finding = finding.evidence(evidence);
@@ -188,7 +187,7 @@ fn recorded_holder(tables: &Tables, cost: Dur) -> Option<Holder> {
         Dur(it.total_ps)
     );
     let event = u32::try_from(it.event).ok().map(EventId);
-    let evidence = Evidence::text(text).rows("python_time", Vec::new());
+    let evidence = Evidence::text(text);
     Some(Holder {
         function: it.function.clone(),
         place: it.place.clone(),

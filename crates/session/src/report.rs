@@ -15,6 +15,7 @@ use analyses::pace::Pace;
 use analyses::run_info::{
     Device, devices, frameworks, hidden_devices, hides_its_work, unrecorded, window,
 };
+use analyses::runtime_call::RuntimeCall;
 use analyses::step::{Step, median, percentile};
 use analyses::step_time::{CATEGORIES, StepTime};
 use analyses::stream_sum::StreamSums;
@@ -242,6 +243,7 @@ impl Session {
             "compile" => self.longest(&[OpKind::Compile]),
             "output" => self.longest(&[OpKind::Save]),
             "collective" => self.longest(&[OpKind::Collective, OpKind::CopyPeer]),
+            "runtime" => self.longest_runtime_call(),
             _ => None,
         }
     }
@@ -323,6 +325,12 @@ impl Session {
         let longest = slowest(names)?;
         let name = longest.name.trim_start_matches("EagerLocalExecute: ").to_owned();
         Some(Culprit { name, share: longest.share })
+    }
+
+    fn longest_runtime_call(&self) -> Option<Culprit> {
+        let calls = self.tables().get::<RuntimeCall>();
+        let longest = calls.iter().find(|it| it.call.is_some())?;
+        Some(Culprit { name: longest.call.clone()?, share: longest.share })
     }
 
     fn unknown(&self) -> Vec<(&'static str, &'static str)> {

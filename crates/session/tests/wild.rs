@@ -223,3 +223,24 @@ fn a_gpu_that_recorded_nothing_is_said() {
     let said = report.run.unrecorded_devices().unwrap();
     assert!(said.contains("CUPTI needs permission"), "{said}");
 }
+
+/// Of five calls on eight GPUs the host spends most in the runtime's own work on other threads.
+#[test]
+fn overhead_without_a_remedy_is_named_and_not_hidden_behind_a_small_finding() {
+    let headline = |it: Session| session::report::words::headline(&it.report());
+    if let Some(session) = corpus("jax08-mi300x-conv") {
+        let said = headline(session);
+        assert!(said.contains("most of it in BufferSequencingEvent::Execute"), "{said}");
+    }
+    if let Some(session) = corpus("jax-mi300x-conv-legacy") {
+        let said = headline(session);
+        assert!(said.contains("But 3.06 ms (89%) is framework overhead on the host"), "{said}");
+        assert!(said.contains("no edit is known for that"), "{said}");
+    }
+    // What Metal computes is hidden there: that is no overhead.
+    if let Some(session) = corpus("tf28-m1pro-metal-21batches") {
+        let said = headline(session);
+        assert!(said.contains("which may be waiting for the device"), "{said}");
+        assert!(!said.contains("overhead"), "{said}");
+    }
+}

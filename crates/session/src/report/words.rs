@@ -29,24 +29,16 @@ pub fn headline(report: &Report) -> String {
         {
             let takes = cause.finding.takes.min(step);
             text += &format!("; {takes} ({}) {words}.", share(takes));
+            text += &unexplained(report).unwrap_or_default();
         }
         Some(cause) => {
             let (takes, words) = (main.per_step, in_words(main.category));
             text += &format!("; {takes} ({}) {words}. {}.", share(takes), cause.finding.title);
         }
         None => {
-            let (takes, words) = (main.per_step, in_words(main.category));
-            // What a device does that was not recorded shows as time of the framework.
-            let words = match main.category {
-                "runtime"
-                    if report.run.devices.is_empty()
-                        && report.run.unrecorded_devices().is_some() =>
-                {
-                    "is spent in the framework, which may be waiting for the device"
-                }
-                _ => words,
-            };
-            text += &format!("; {takes} ({}) {words}.", share(takes));
+            let (takes, words) = (main.per_step, main_in_words(report, main.category));
+            let mostly = mostly(report).map(|it| format!(", {it}")).unwrap_or_default();
+            text += &format!("; {takes} ({}) {words}{mostly}.", share(takes));
         }
     }
     if steps.count == 1 {
@@ -64,6 +56,46 @@ pub fn headline(report: &Report) -> String {
         text += &format!(" The machine was busy: {}.", lower_first(&it.finding.title));
     }
     text
+}
+
+/// Where most of the framework's overhead is, if that is in one call.
+fn mostly(report: &Report) -> Option<String> {
+    let is_overhead = report.main()?.category == "runtime" && !is_hidden(report);
+    let culprit = report.main_culprit.as_ref().filter(|it| is_overhead && it.share >= MOST)?;
+    Some(format!("most of it in {}", culprit.name))
+}
+
+/// Half of it.
+/// Source: choice, the word says so.
+const MOST: f64 = 0.5;
+
+/// The sentence about overhead that is most of the step, where findings explain less than half of
+/// it: who mends only those is left with a slow step, and should know.
+fn unexplained(report: &Report) -> Option<String> {
+    let (main, step) = (report.main()?, report.steps.as_ref()?.mean);
+    let takes = report.diagnosis.causes.iter().map(|it| it.finding.takes.0 as f64);
+    let is_most = main.category == "runtime" && main.share >= MOST;
+    if !is_most || takes.sum::<f64>() >= MOST * main.per_step.0 as f64 {
+        return None;
+    }
+    let (takes, words) = (main.per_step, main_in_words(report, main.category));
+    let share = percent(takes.0 as f64 / step.0.max(1) as f64);
+    let mostly = mostly(report).map(|it| format!(", {it}")).unwrap_or_default();
+    Some(format!(" But {takes} ({share}) {words}{mostly}; no edit is known for that."))
+}
+
+/// What a device does that was not recorded shows as time of the framework.
+fn is_hidden(report: &Report) -> bool {
+    report.run.devices.is_empty() && report.run.unrecorded_devices().is_some()
+}
+
+fn main_in_words(report: &Report, category: &str) -> &'static str {
+    match category {
+        "runtime" if is_hidden(report) => {
+            "is spent in the framework, which may be waiting for the device"
+        }
+        _ => in_words(category),
+    }
 }
 
 fn without_steps(report: &Report, cut_off: &str) -> String {
