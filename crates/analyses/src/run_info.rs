@@ -199,13 +199,43 @@ pub fn hidden_devices(trace: &Trace) -> Vec<Device> {
     }
 }
 
-/// Whether there is an accelerator and nothing of its work was recorded: it is then hidden in the
-/// time of the framework that waits for it.
-pub fn hides_its_work(trace: &Trace) -> bool {
-    let mut streams = trace.tracks_of(TrackKind::Stream);
-    !streams.any(|it| !trace.tracks[it.row()].events.is_empty())
-        && (trace.tracks_of(TrackKind::Device).next().is_some()
-            || !hidden_devices(trace).is_empty())
+/// Work that was not recorded, and is hidden in the time of the framework that does it or waits
+/// for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hidden {
+    /// There is an accelerator, and nothing that ran on it.
+    OnAccelerator,
+    /// Compiled programs ran on the host, and no op of them is there: XLA's older runtimes for CPUs
+    /// record none.
+    OnHost,
+}
+
+impl Hidden {
+    pub fn of(trace: &Trace) -> Option<Hidden> {
+        let mut streams = trace.tracks_of(TrackKind::Stream);
+        if streams.any(|it| !trace.tracks[it.row()].events.is_empty()) {
+            return None;
+        }
+        if trace.tracks_of(TrackKind::Device).next().is_some() || !hidden_devices(trace).is_empty()
+        {
+            return Some(Hidden::OnAccelerator);
+        }
+        let is_op = [OpKind::Op, OpKind::Program, OpKind::CallOp, OpKind::PythonOp];
+        let has_ops = trace.tracks_of(TrackKind::Thread).any(|track| {
+            let kinds = trace.tracks[track.row()].kinds;
+            let may = is_op.iter().filter(|it| kinds.contains(**it));
+            may.into_iter().any(|&it| trace.rows_of(track, it).next().is_some())
+        });
+        let runs_programs = || trace.strings.iter().any(|it| it.1.contains("Executable::Execute"));
+        (!has_ops && runs_programs()).then_some(Hidden::OnHost)
+    }
+
+    pub fn why(self) -> &'static str {
+        match self {
+            Hidden::OnAccelerator => "nothing that ran on the accelerator was recorded",
+            Hidden::OnHost => "no op that ran on the CPU was recorded",
+        }
+    }
 }
 
 /// Planes below `/device:` that stand for no accelerator.
@@ -338,7 +368,7 @@ mod tests {
     use trace::testing::draw;
     use trace::{TraceBuilder, TrackKind};
 
-    use super::{devices, hidden_devices, unrecorded};
+    use super::{Hidden, devices, hidden_devices, unrecorded};
 
     #[test]
     fn a_device_has_a_name_that_says_what_it_is() {
@@ -384,5 +414,16 @@ mod tests {
         assert!(said.is_some_and(|it| it.contains("Metal do not record kernels")));
         assert_eq!(named("GPU_0_bfc bytes_allocated").0, 1);
         assert_eq!(named("cpu bytes_allocated"), (0, None));
+    }
+
+    #[test]
+    fn work_that_was_not_recorded_is_known_to_be_hidden() {
+        let of = |picture: &str| Hidden::of(&draw(picture));
+        let call = "host/python: TfrtCpuExecutable::Execute 0..10";
+        assert_eq!(of(call), Some(Hidden::OnHost));
+        assert_eq!(of(&format!("{call}\nhost/pool: a/MatMul:MatMul 2..8")), None);
+        assert_eq!(of(&format!("{call}\ngpu0/s: gemm 2..8")), None);
+        assert_eq!(of(&format!("{call}\nfact gpu0 clock_rate=1")), Some(Hidden::OnAccelerator));
+        assert_eq!(of("host/python: FunctionRun 0..10"), None);
     }
 }

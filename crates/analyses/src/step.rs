@@ -576,6 +576,9 @@ const FEWEST_EVENTS: usize = 8;
 /// to the middle one.
 /// Source: choice, a guess.
 const NEAR_TENTHS: i64 = 6;
+/// With fewer distances all must be near.
+/// Source: choice, a guess.
+const FEW_GAPS: usize = 4;
 /// And by distances only where none is longer than so many of the middle one.
 /// Source: choice, a guess.
 const LONGEST_GAP: i64 = 4;
@@ -675,6 +678,12 @@ fn is_regular(times: &[i64], first: i64, last: i64) -> bool {
     let covers = at_least(near.iter().sum(), NEAR_TENTHS, spans)
         || (longest / LONGEST_GAP <= typical
             && at_least(near.len() as i64, NEAR_TENTHS, gaps.len() as i64));
+    // A few moments come at about equal distances by chance.
+    let few = gaps.len() < FEW_GAPS;
+    let strict = gaps.iter().all(|it| (it - typical).abs() <= typical / ABOUT);
+    if few && !strict {
+        return false;
+    }
     typical > 0 && covers && at_least(spans.saturating_add(typical), SPAN_TENTHS, last - first)
 }
 
@@ -701,6 +710,7 @@ fn measure(trace: &Trace, host: TrackId, found: Found, closing: Option<Closing>)
             last_step(&recorded, start, end, typical, tail)
         }
     };
+    let complete = complete && !(found.by == "calls" && outlasts_all(&durs, dur));
     durs.push(dur);
 
     let plain = without_saving(trace, host, starts, &durs);
@@ -735,6 +745,13 @@ fn measure(trace: &Trace, host: TrackId, found: Found, closing: Option<Closing>)
             track: i64::from(found.track.0),
         })
         .collect()
+}
+
+/// Whether the last step is more than twice as long as any other. Where a loop is over, an
+/// evaluation may follow, or the next epoch begins: no part of its last step, and nothing marks
+/// where that ends.
+fn outlasts_all(others: &[i64], last: i64) -> bool {
+    others.len() >= FEWEST && others.iter().all(|&it| last / 2 > it)
 }
 
 /// Until when a profile tells of what follows its last step.
@@ -837,8 +854,8 @@ fn without_saving(
 /// Steps have little behind their marker where it is less than one part in so many.
 /// Source: choice, a guess.
 const LITTLE: i64 = 20;
-/// A profiler is stopped about where a step ends where that is within one part in so many of a
-/// step.
+/// Times are about the same, such as a step's end and the stop of the profiler, within one part in
+/// so many of a step.
 /// Source: choice, a guess: a quarter.
 const ABOUT: i64 = 4;
 /// Markers are cut to so many characters.
@@ -995,6 +1012,39 @@ mod tests {
             })
             .collect();
         assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn what_follows_the_loop_is_no_part_of_its_last_step() {
+        let step = |at: i64| format!("PjitFunction(f) {at}..{}", at + 8);
+        let loop_of = |end: &str| {
+            let steps = [0, 10, 20, 30].map(step).join(", ");
+            let tables = Tables::new(Arc::new(draw(&format!(
+                "host/python: {steps}, PjitFunction(f) 40..{end}"
+            ))));
+            tables.get::<Step>().iter().map(Step::counts).collect::<Vec<_>>()
+        };
+        assert_eq!(loop_of("54, x 70..71"), [true; 5]);
+        assert_eq!(loop_of("68, x 90..91"), [true, true, true, true, false]);
+    }
+
+    #[test]
+    fn a_few_moments_at_unequal_distances_are_no_rhythm() {
+        let at = |times: [i64; 4]| {
+            let of = |it: i64| {
+                format!(
+                    "a::f {it}..{}, b::f {}..{}, c::f {}..{}",
+                    it + 1,
+                    it + 2,
+                    it + 3,
+                    it + 4,
+                    it + 5
+                )
+            };
+            let picture = format!("host/python: {}", times.map(of).join(", "));
+            Tables::new(Arc::new(draw(&picture))).get::<Step>().len()
+        };
+        assert_eq!(at([0, 27, 370, 635]), 0);
     }
 
     #[test]

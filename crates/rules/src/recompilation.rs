@@ -54,12 +54,17 @@ impl Rule for Recompilation {
         let n_steps = counted_steps(tables, &main.host);
         let function = main.function.as_deref().unwrap_or("A program without a name");
         let verb = if main.kind == "autotune" { "tuned" } else { "compiled" };
+        // A first call always compiles, and a single step may be the first.
+        let is_only = n_steps == 1;
         let mut finding = Finding::new(
-            format!(
-                "{function} was {verb} again in {} of {n_steps} steps ({} each)",
-                main.steps,
-                main.per_step_with(n_steps)
-            ),
+            match is_only {
+                true => format!("{function} was {verb} in the only step that was captured"),
+                false => format!(
+                    "{function} was {verb} again in {} of {n_steps} steps ({} each)",
+                    main.steps,
+                    main.per_step_with(n_steps)
+                ),
+            },
             cost,
             facts.step,
         );
@@ -84,6 +89,13 @@ impl Rule for Recompilation {
         }
         if main.inside_trace * 2 >= main.count {
             finding = finding.symptom_of(&["retracing"]);
+        }
+        if is_only {
+            let why = "a first call always compiles: only later steps show what each step costs";
+            return finding
+                .headline("is spent compiling, as in every first call")
+                .fix(Fix::new(Change::Capture, "Capture some later steps").untold(why))
+                .found();
         }
         fixes(finding, main, is_jax(tables), gain).found()
     }

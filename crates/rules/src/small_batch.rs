@@ -4,6 +4,7 @@ use analyses::Tables;
 use analyses::code_site::{Site, site_of_stage};
 use analyses::host_call::HostCall;
 use analyses::input_stage::pipeline::Pipeline;
+use analyses::run_info::Hidden;
 use hashbrown::HashSet;
 use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace};
 
@@ -60,9 +61,9 @@ impl Rule for SmallBatch {
         let Some(facts) = facts(tables) else {
             return Verdict::unknown(NO_STEPS);
         };
-        // The framework's time is then that of waiting for the device, too.
-        if analyses::run_info::hides_its_work(tables.trace()) {
-            return Verdict::unknown("nothing that ran on the accelerator was recorded");
+        // The framework's time is then that of the work, too.
+        if let Some(hidden) = Hidden::of(tables.trace()) {
+            return Verdict::unknown(hidden.why());
         }
         if let Some(set_up) = set_up(tables, &facts) {
             return set_up.finding(tables, &facts).found();

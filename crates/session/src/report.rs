@@ -12,9 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use analyses::input_stage::pipeline::{Pipeline, without_indices};
 use analyses::op_time::OpTime;
 use analyses::pace::Pace;
-use analyses::run_info::{
-    Device, devices, frameworks, hidden_devices, hides_its_work, unrecorded, window,
-};
+use analyses::run_info::{Device, Hidden, devices, frameworks, hidden_devices, unrecorded, window};
 use analyses::runtime_call::RuntimeCall;
 use analyses::step::{Step, median, percentile};
 use analyses::step_time::{CATEGORIES, StepTime};
@@ -38,6 +36,8 @@ pub struct Report {
     pub main_culprit: Option<Culprit>,
     /// The ops with the largest self time, of the devices where there are any.
     pub top_ops: Vec<TopOp>,
+    /// Work that is hidden in the framework's time.
+    pub hidden: Option<Hidden>,
     /// Categories this profile cannot tell, and why.
     pub unknown: Vec<(&'static str, &'static str)>,
     /// What slows the run, what to change, and what could not be judged.
@@ -180,6 +180,7 @@ impl Session {
             main_culprit: main.and_then(|it| self.culprit(it)),
             top_ops: self.top_ops(),
             breakdown,
+            hidden: Hidden::of(trace),
             unknown,
             diagnosis: Diagnosis::default(),
             pace: Pace::of(self.tables()),
@@ -341,15 +342,12 @@ impl Session {
         let has = |kind| trace.tracks_of(kind).any(|it| !trace.tracks[it.row()].events.is_empty());
         let mut unknown = Vec::new();
         if !has(TrackKind::Stream) {
-            let present = hides_its_work(trace);
-            let why = match present {
-                true => "nothing that ran on the accelerator was recorded",
-                false => "this profile shows no accelerator",
+            let hidden = Hidden::of(trace);
+            unknown.extend(hidden.map(|it| ("compute", it.why())));
+            let why = match hidden {
+                Some(Hidden::OnAccelerator) => Hidden::OnAccelerator.why(),
+                _ => "this profile shows no accelerator",
             };
-            if present {
-                // What ran on it is hidden in the time of the framework that waits for it.
-                unknown.push(("compute", why));
-            }
             unknown.extend([("transfer_in", why), ("transfer_out", why)]);
         }
         if !has(TrackKind::Thread) {

@@ -1,5 +1,6 @@
 //! The report's sentence and figures, as every outlet says them.
 
+use analyses::run_info::Hidden;
 use rules::{Finding, Gain, Severity};
 use trace::{Dur, NoteKind};
 
@@ -60,7 +61,7 @@ pub fn headline(report: &Report) -> String {
 
 /// Where most of the framework's overhead is, if that is in one call.
 fn mostly(report: &Report) -> Option<String> {
-    let is_overhead = report.main()?.category == "runtime" && !is_hidden(report);
+    let is_overhead = report.main()?.category == "runtime" && report.hidden.is_none();
     let culprit = report.main_culprit.as_ref().filter(|it| is_overhead && it.share >= MOST)?;
     Some(format!("most of it in {}", culprit.name))
 }
@@ -84,15 +85,14 @@ fn unexplained(report: &Report) -> Option<String> {
     Some(format!(" But {takes} ({share}) {words}{mostly}; no edit is known for that."))
 }
 
-/// What a device does that was not recorded shows as time of the framework.
-fn is_hidden(report: &Report) -> bool {
-    report.run.devices.is_empty() && report.run.unrecorded_devices().is_some()
-}
-
+/// What was not recorded shows as time of the framework.
 fn main_in_words(report: &Report, category: &str) -> &'static str {
-    match category {
-        "runtime" if is_hidden(report) => {
+    match (category, report.hidden) {
+        ("runtime", Some(Hidden::OnAccelerator)) => {
             "is spent in the framework, which may be waiting for the device"
+        }
+        ("runtime", Some(Hidden::OnHost)) => {
+            "is spent in the framework, which may be computing: no op that ran was recorded"
         }
         _ => in_words(category),
     }
