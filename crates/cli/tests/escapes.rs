@@ -108,6 +108,8 @@ fn no_command_lets_a_terminal_obey_what_it_shows() {
         (vec!["completions", EVIL], true),
         (vec!["completions", "bash"], false),
         (vec!["man"], false),
+        (vec!["licenses"], false),
+        (vec!["licenses", EVIL], true),
     ];
     for format in ["text", "md", "csv", "json"] {
         for table in ["host_thread", "host_call", "step", "op_time", "run_info"] {

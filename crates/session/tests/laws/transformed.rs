@@ -82,7 +82,8 @@ impl Verdict {
 }
 
 impl Original {
-    /// `None` of runs that are no XSpace, are too large, or have other files beside them.
+    /// Of the profile alone: what was recorded next to it is not transformed, so the verdict must
+    /// not rest on it. `None` of runs that are no XSpace, or are too large.
     fn read(profile: &Profile) -> Option<Original> {
         let session = profile.open()?;
         let files = &session.run.files;
@@ -102,6 +103,7 @@ impl Original {
         let mut starts: Vec<i64> = counted.iter().map(|it| it.start_ps).collect();
         starts.extend(counted.last().map(|it| it.span().1));
         let run = Run { files: spaces, steps: starts };
+        let session = open(&run).ok()?;
         let report = as_json(&session.report());
         let broken = offences(&report, &session, &profile.name, profile.healthy);
         Some(Original {
