@@ -324,7 +324,7 @@ pub const EVENT_TAG: u8 = 0x22;
 
 /// Events are decoded in pieces of about this size, so that one long line keeps all cores busy, and
 /// that what was read for a thread is still in its core's own cache when it is decoded.
-const CHUNK_BYTES: usize = 512 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 
 fn index_lines(pieces: &Pieces<'_>, planes: &[Plane], out: &mut TraceBuilder) -> Vec<Line> {
     let ranges: Vec<(usize, Range<usize>)> = planes
