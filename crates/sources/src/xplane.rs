@@ -322,9 +322,8 @@ struct Line {
 /// Field 4 of a line, length-delimited.
 pub const EVENT_TAG: u8 = 0x22;
 
-/// Events are decoded in pieces of about this size, so that one long line keeps all cores busy, and
-/// that what was read for a thread is still in its core's own cache when it is decoded.
-const CHUNK_BYTES: usize = 256 << 10;
+/// Events are decoded in pieces of about this size, so that one long line keeps all cores busy.
+const CHUNK_BYTES: usize = 4 << 20;
 
 fn index_lines(pieces: &Pieces<'_>, planes: &[Plane], out: &mut TraceBuilder) -> Vec<Line> {
     let ranges: Vec<(usize, Range<usize>)> = planes
