@@ -7,19 +7,21 @@ import { afterAll, beforeAll, inject, test } from "vitest";
 import { launch, open, settled } from "./e2e/browser";
 
 const folder = resolve(import.meta.dirname, "../../docs/pictures");
+const of = (name: string): number => inject("runs").indexOf(`testdata/${name}`);
 const PICTURES: [name: string, address: string, theme: "light" | "dark"][] = [
   ["overview", "#overview", "light"],
   ["timeline", "#timeline", "light"],
-  ["timeline-gpu", "#timeline?run=1&event=5", "dark"],
+  ["timeline-gpu", `#timeline?run=${of("synthetic/two_hosts")}&event=5`, "dark"],
   ["ops", "#ops", "light"],
-  ["kernels", "#kernels?run=1", "dark"],
+  ["kernels", `#kernels?run=${of("synthetic/two_hosts")}`, "dark"],
+  ["flame", `#flame?run=${of("captured/run_folder")}`, "light"],
   ["input", "#input", "light"],
   ["memory", "#memory", "dark"],
-  ["hardware", "#hardware?run=4", "light"],
-  ["compile", "#compile?run=2", "light"],
-  ["compare", "#compare?with=2", "light"],
+  ["hardware", `#hardware?run=${of("captured/run_folder")}`, "light"],
+  ["compile", `#compile?run=${of("captured/retrace_loop")}`, "light"],
+  ["compare", `#compare?with=${of("captured/retrace_loop")}`, "light"],
   ["query", "#query", "dark"],
-  ["scalars", "#scalars?run=3", "light"],
+  ["scalars", `#scalars?run=${of("captured/scalars")}`, "light"],
 ];
 
 let browser: Browser;
@@ -29,9 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-const taken = PICTURES.filter(([name]) => name !== "hardware" || process.env["RUN_FOLDER"]);
-
-test.each(taken)("%s", async (name, address, theme) => {
+test.each(PICTURES)("%s", async (name, address, theme) => {
   const { page } = await open(browser, `${inject("url")}${address}`, { theme, width: 1280 });
   await page.locator("main").waitFor();
   await settled(page);

@@ -72,9 +72,8 @@ impl Analysis for CriticalPath {
 
 fn sort(rows: &mut [CriticalPath]) {
     rows.sort_by(|a, b| {
-        let key =
-            |it: &CriticalPath| (std::cmp::Reverse(it.per_step_ps), it.category, it.name.clone());
-        key(a).cmp(&key(b))
+        let name = |it: &CriticalPath| (it.category, it.name.clone(), it.is_delay);
+        b.per_step_ps.cmp(&a.per_step_ps).then_with(|| name(a).cmp(&name(b)))
     });
 }
 
@@ -116,6 +115,24 @@ mod tests {
             })
             .collect();
         assert_eq!(found, expected);
+    }
+
+    /// They come out of a map, in another order each time.
+    #[test]
+    fn rows_of_equal_length_have_one_order() {
+        let row = |is_delay| CriticalPath {
+            category: "runtime",
+            name: None,
+            is_delay,
+            count: 1,
+            per_step_ps: 5,
+            share: 0.5,
+        };
+        for [a, b] in [[true, false], [false, true]] {
+            let mut rows = [row(a), row(b)];
+            super::sort(&mut rows);
+            assert_eq!(rows.map(|it| it.is_delay), [false, true]);
+        }
     }
 
     #[test]

@@ -44,7 +44,7 @@ table! {
         copy_ps: i64,
         /// Streams that did anything.
         n_streams: i64,
-        /// Time that streams spent beside one another: their sum without their union.
+        /// Time in which streams overlapped: their sum minus their union.
         streams_overlap_ps: i64,
     }
 }

@@ -17,7 +17,7 @@ use crate::{Analysis, Tables};
 table! {
     /// What was sampled of the machine, the process tree and its GPUs, for each step that counts.
     ///
-    /// Empty where nothing was sampled beside the run. What each counter holds, and its unit, is
+    /// Empty where nothing was sampled during the run. What each counter holds, and its unit, is
     /// said in `docs/run-folder.md`.
     pub struct Hardware = "hardware" {
         /// The host whose samples these are.

@@ -272,9 +272,11 @@ pub fn unknown(name: &str) -> String {
 pub fn unknown_name(what: &str, name: &str, names: &[&str]) -> String {
     let likeness = |it: &&str| strsim::jaro_winkler(name, it);
     let nearest = names.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let meant = nearest.filter(|it| likeness(it) >= ALIKE);
-    let meant = meant.map(|it| format!("did you mean {it}? ")).unwrap_or_default();
-    format!("no {what} is called {name:?}\n  hint: {meant}there are: {}", names.join(", "))
+    let hint = match nearest.filter(|it| likeness(it) >= ALIKE) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => format!("there are: {}", names.join(", ")),
+    };
+    format!("no {what} is called {name:?}\n  hint: {hint}")
 }
 
 /// From here on a name may be a slip of the other.

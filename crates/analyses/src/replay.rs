@@ -18,6 +18,7 @@
 
 mod layout;
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use hashbrown::HashSet;
@@ -209,6 +210,7 @@ pub struct Replay {
 struct Block {
     /// In an order in which everything comes after what it waits for.
     nodes: Vec<Node>,
+    /// In the order of nodes, as are the links.
     ops: Vec<Op>,
     links: Vec<Link>,
     /// What each wait saw finish: places in `ops`.
@@ -235,7 +237,7 @@ struct Link {
 }
 
 /// Work on a device.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Op {
     row: u32,
     name: StrId,
@@ -658,7 +660,8 @@ impl Causes {
         };
         let last_link = block.links.iter().rposition(|it| it.host == host).map(|it| it as u32);
         let ops = (0..block.ops.len() as u32).filter(|&it| block.ops[it as usize].host == host);
-        let last_op = ops.max_by_key(|&it| self.ops[it as usize].2);
+        let last_op =
+            ops.max_by_key(|&it| (self.ops[it as usize].2, block.ops[it as usize].stream));
         let (mut at, mut moment) = match (last_link, last_op) {
             (_, Some(op)) if on_device => (Cause::OpEnd(op), self.ops[op as usize].2),
             (Some(link), _) => (Cause::Link(link), self.links[link as usize].2),
@@ -669,7 +672,9 @@ impl Causes {
         for (at, op) in block.ops.iter().enumerate() {
             let Some(group) = op.group else { continue };
             let last = &mut last_of[group as usize];
-            if last.is_none_or(|it| self.ops[it as usize].1 < self.ops[at].1) {
+            // Of those that came at once, that of the first stream.
+            let came = |it: usize| (self.ops[it].1, Reverse(block.ops[it].stream));
+            if last.is_none_or(|it| came(it as usize) < came(at)) {
                 *last = Some(at as u32);
             }
         }

@@ -39,19 +39,19 @@ table! {
         category: &'static str,
         /// That category's excess.
         category_excess_ps: i64,
-        /// What holds that excess: an op's type, an event, a function; absent where nothing does.
+        /// What takes that excess: an op's type, an event, a function; absent where nothing does.
         name: Option<String>,
-        /// How much of the excess it holds, added over threads.
+        /// How much of the excess it takes, added over threads.
         name_excess_ps: Option<i64>,
-        /// The op or event itself that holds most of that.
+        /// The op or event itself that takes most of that.
         longest: Option<String>,
         /// Of all ops or events that ordinary steps spend this category on, the part that took half
         /// as long again, 0 to 1: with more to do most do, on a busy machine those that were hit.
         grown_share: Option<f64>,
         /// A function that is called in this step and not in ordinary ones, as one that evaluates,
-        /// where it holds most of the excess.
+        /// where it takes most of the excess.
         extra_call: Option<String>,
-        /// Slow steps of this cause come every so many steps, where they do.
+        /// The number of steps from one slow step of this cause to the next, if it is regular.
         period: Option<i64>,
     }
 }

@@ -43,7 +43,7 @@ table! {
         best_ps: i64,
         /// At worst.
         worst_ps: i64,
-        /// What bounds the step after the change: with a device, the category that holds most of
+        /// What bounds the step after the change: with a device, the category that takes most of
         /// what is left of the critical path.
         limited_by: String,
     }

@@ -22,16 +22,16 @@ pub struct Args {
     /// Folders that `strobe run` wrote, or folders of such: runs of the same thing
     #[arg(required_unless_present = "command", conflicts_with = "command")]
     paths: Vec<PathBuf>,
-    /// Leave out so many first steps, or find out where steps become steady
+    /// How many first steps to leave out, or `auto` to find where steps become steady
     #[arg(long, value_name = "auto|N", default_value = "auto")]
     warmup: WarmupArg,
-    /// Judge at most so many steady steps of each run
+    /// Maximum number of steady steps to judge in each run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
     /// Runs of another thing: say whether the first are faster or slower than these
     #[arg(long, value_name = "PATH", num_args = 1..)]
     compare: Vec<PathBuf>,
-    /// Exit with 1 if they are slower by so many percent or more, with 3 if that cannot be told
+    /// Exit with 1 if they are slower by this many percent or more, with 3 if the data cannot show it
     #[arg(
         long,
         value_name = "PERCENT",
@@ -41,7 +41,7 @@ pub struct Args {
         value_parser = percent
     )]
     fail_if_slower: Option<f64>,
-    /// Start the command so many times; three unless told
+    /// How many times to start the command [default: 3]
     #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: Option<u32>,
     /// Another command line for the shell, run in turns with the command and compared with it

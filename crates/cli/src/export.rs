@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use server::export::{self, Options};
 
 use crate::output::Output;
@@ -25,7 +25,7 @@ pub struct Args {
     /// Which steps the timeline shows, as 3 or 3..6; by default a typical one and its neighbours
     #[arg(long, value_parser = steps)]
     steps: Option<Range<i64>>,
-    /// Write over a file that is there
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
 }
@@ -67,13 +67,11 @@ pub fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitCode> {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             bail!(
-                "this file is there already\n  hint: --force writes over it\n  file: {}",
+                "the file already exists\n  hint: --force replaces it\n  file: {}",
                 path.display()
             )
         }
-        Err(error) => {
-            return Err(error).with_context(|| format!("cannot write {}", path.display()));
-        }
+        Err(error) => bail!("cannot write the page: {error}\n  file: {}", path.display()),
     };
     if let Err(error) = file.write_all(page.as_bytes()) {
         // Half a page is none. What is no file, such as a pipe, stays.

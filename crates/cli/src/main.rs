@@ -17,6 +17,9 @@ use crate::output::{Output, note};
 /// Tells why a model trains slowly, what to change, and how much faster it will be.
 #[derive(Debug, Parser)]
 #[command(name = "strobe", version, about, max_term_width = 100)]
+#[command(
+    override_usage = "strobe <COMMAND>\n       strobe <PATH>    the same as strobe report <PATH>"
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -88,7 +88,7 @@ pub fn print(report: &Report, format: Format, all: bool, out: &mut Output) -> an
 }
 
 /// What was profiled; a path longer than `room` gives way.
-fn run_facts(report: &Report, room: usize) -> String {
+fn run_facts(report: &Report, room: usize) -> Vec<String> {
     let run = &report.run;
     let mut parts = vec![shorten(&run.path, room)];
     if !run.frameworks.is_empty() {
@@ -115,7 +115,45 @@ fn run_facts(report: &Report, room: usize) -> String {
         let word = if steps.count == 1 { "step" } else { "steps" };
         parts.push(format!("{} steady {word} of {all}", steps.count));
     }
-    parts.join(" · ")
+    parts
+}
+
+/// Facts behind one another, each whole on its line where that is possible.
+fn dotted(parts: &[String], width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + part.chars().count() + 4 <= width => {
+                *line += " · ";
+                *line += part;
+            }
+            _ => lines.push(part.clone()),
+        }
+    }
+    lines.iter().map(|it| wrap(it, width, " ")).collect()
+}
+
+/// How long steps take, and how sure that is.
+fn steps_in_words(report: &Report) -> Option<String> {
+    let steps = report.steps.as_ref()?;
+    let spread = steps.stdev.map(|it| format!(" ± {it}")).unwrap_or_default();
+    Some(format!(
+        "Steps: mean {}{spread}, median {}, p95 {}; found by {} ({}), confidence {:.2}{}{}",
+        steps.mean,
+        steps.median,
+        steps.p95,
+        steps.found_by,
+        shorten(&steps.marker, 40),
+        steps.confidence,
+        counted(steps.warmup_skipped, "warm-up step left out"),
+        counted(steps.partial, "step cut off by the end of the capture"),
+    ))
+}
+
+fn not_measured(report: &Report) -> Option<String> {
+    let why = report.unknown.first()?.1;
+    let names: Vec<&str> = report.unknown.iter().map(|it| it.0).collect();
+    Some(format!("Not measured: {} ({why})", names.join(", ")))
 }
 
 fn devices_in_words(report: &Report) -> String {
@@ -156,7 +194,7 @@ fn asides(report: &Report) -> Vec<String> {
 fn text(report: &Report, all: bool, out: &Output) -> String {
     let width = out.width;
     let mut text = String::new();
-    text += &out.faint(wrap(&run_facts(report, width / 2), width, " ").trim_end());
+    text += &out.faint(dotted(&run_facts(report, width / 2), width).trim_end());
     text.push('\n');
     let _ = writeln!(text);
     text += &out.strong(wrap(&headline(report), width, " ").trim_end());
@@ -170,20 +208,8 @@ fn text(report: &Report, all: bool, out: &Output) -> String {
     }
     text += &beside::text(report, out);
     text += &findings::text(report, out);
-    if let Some(steps) = &report.steps {
-        let _ = writeln!(text);
-        let spread = steps.stdev.map(|it| format!(" ± {it}")).unwrap_or_default();
-        let line = format!(
-            "Steps: mean {}{spread}, median {}, p95 {}; found by {} ({}), confidence {:.2}{}{}",
-            steps.mean,
-            steps.median,
-            steps.p95,
-            steps.found_by,
-            shorten(&steps.marker, 40),
-            steps.confidence,
-            counted(steps.warmup_skipped, "warm-up step left out"),
-            counted(steps.partial, "step cut off by the end of the capture"),
-        );
+    if let Some(line) = steps_in_words(report) {
+        text += "\n";
         text += &wrap(&line, width, " ");
         if let Some(line) = beside::whole_run(report) {
             text += &wrap(&line, width, " ");
@@ -193,23 +219,19 @@ fn text(report: &Report, all: bool, out: &Output) -> String {
         let _ = writeln!(text);
         text += &ops_grid(report).text(width, 1);
     }
-    if !report.unknown.is_empty() {
+    if let Some(line) = not_measured(report) {
         let _ = writeln!(text);
-        let names: Vec<&str> = report.unknown.iter().map(|it| it.0).collect();
-        let line = format!("Not measured: {} ({})", names.join(", "), report.unknown[0].1);
         text += &wrap(&line, width, " ");
     }
     text += &findings::not_checked(report, all, out);
     for note in &report.notes {
-        let line = format!(
-            "Note: {} {}: {}",
-            thousands(note.count as usize),
-            note.kind.name(),
-            note.first
-        );
-        text += &wrap(&line, width, " ");
+        text += &wrap(&format!("Note: {}", note_in_words(note)), width, " ");
     }
     text
+}
+
+fn note_in_words(note: &trace::Note) -> String {
+    format!("{} {}: {}", thousands(note.count as usize), note.kind.name(), note.first)
 }
 
 fn counted(n: usize, what: &str) -> String {
@@ -308,23 +330,50 @@ fn ops_grid(report: &Report) -> Grid {
     }
 }
 
+/// The breakdown for people; programs read that of `breakdown_grid`.
+fn readable_breakdown(report: &Report) -> Grid {
+    let times = column(&by_share(report).iter().map(|it| it.per_step).collect::<Vec<_>>());
+    let row = |(it, time): (&Share, String)| vec![it.category.to_owned(), time, percent(it.share)];
+    Grid {
+        columns: ["category", "per step", "share"].map(str::to_owned).to_vec(),
+        right: vec![false, true, true],
+        rows: by_share(report).into_iter().zip(times).map(row).collect(),
+    }
+}
+
+/// All that the terminal shows, but for the bar.
 fn markdown(report: &Report) -> String {
-    let mut text = format!("# {}\n\n{}\n\n", run_facts(report, usize::MAX), headline(report));
+    let facts = run_facts(report, usize::MAX).join(" · ");
+    let mut text = format!("# {facts}\n\n{}\n\n", headline(report));
     for sentence in asides(report) {
         let _ = writeln!(text, "{sentence}\n");
     }
-    text += &breakdown_grid(report).markdown();
+    if !report.breakdown.is_empty() {
+        text += &readable_breakdown(report).markdown();
+    }
     text += &beside::markdown(report);
+    for line in steps_in_words(report).into_iter().chain(beside::whole_run(report)) {
+        let _ = writeln!(text, "\n{line}");
+    }
     text += &findings::markdown(report);
     if !report.top_ops.is_empty() {
         text += "\n";
         text += &ops_grid(report).markdown();
     }
+    if let Some(line) = not_measured(report) {
+        let _ = writeln!(text, "\n{line}");
+    }
+    if !report.diagnosis.not_checked.is_empty() {
+        text += "\n";
+    }
     for (rule, why) in &report.diagnosis.not_checked {
-        let _ = writeln!(text, "\n- not checked: `{rule}` ({why})");
+        let _ = writeln!(text, "- not checked: `{rule}` ({why})");
+    }
+    if !report.notes.is_empty() {
+        text += "\n";
     }
     for note in &report.notes {
-        let _ = writeln!(text, "\n- note: {} {}: {}", note.count, note.kind.name(), note.first);
+        let _ = writeln!(text, "- {}", note_in_words(note));
     }
     text
 }

@@ -21,10 +21,10 @@ pub struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// At most so many rows
+    /// Maximum number of rows
     #[arg(long, default_value_t = 10_000)]
     limit: usize,
-    /// At most so many seconds
+    /// Maximum time, in seconds
     #[arg(long, default_value_t = 30)]
     seconds: u64,
 }

@@ -25,7 +25,7 @@ pub struct Args {
     /// How to print; csv and json have exact integers and all columns
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// At most so many rows; 0 for all
+    /// Maximum number of rows; 0 for all
     #[arg(long, default_value_t = 0)]
     limit: usize,
     /// All columns and whole names, however long the lines get

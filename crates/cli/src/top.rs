@@ -19,12 +19,12 @@ use self::breakdown::Reader;
 use self::screen::View;
 use crate::output::Output;
 
-/// Watch a training run that goes on
+/// Watch a running training job
 ///
 /// Shows how fast it steps, where the time goes once that is captured, and what the machine does.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A process, or the folder of a run [default: the newest run that goes on]
+    /// A process, or the folder of a run [default: the newest running one]
     #[arg(value_name = "PID|PATH")]
     run: Option<PathBuf>,
     /// Print lines for a log instead of a screen, until the run ends

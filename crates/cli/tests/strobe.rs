@@ -74,6 +74,45 @@ fn text_fits_the_terminal_and_has_no_colours_in_a_pipe() {
     }
 }
 
+/// As people read it: units, no zeros, and all that the terminal says.
+#[test]
+fn markdown_is_for_people() {
+    let path = testdata("captured/run_folder");
+    let path = path.to_str().unwrap();
+    let markdown = text(&strobe(&["report", path, "--format", "md"]).stdout);
+    for line in markdown.lines().filter(|it| it.starts_with("| ")) {
+        let has_unit = |it: &str| [" s", " ms", " µs", "%"].iter().any(|unit| it.ends_with(unit));
+        let numbers = line.split(" | ").map(|it| it.trim_matches(['|', ' ']));
+        for it in numbers.filter(|it| it.starts_with(|it: char| it.is_ascii_digit())) {
+            assert!(has_unit(it) || it.parse::<u64>().is_ok(), "{it} in {line}");
+            let digits = it.chars().filter(char::is_ascii_digit).count();
+            assert!(digits <= 4, "{it} in {line}");
+        }
+    }
+    assert!(!markdown.contains("| collective |"), "nothing to show: {markdown}");
+    for said in [
+        "| input | 174.8 ms | 61% |",
+        "Steps: mean 285 ms ± 194 ms, median 265 ms, p95 756 ms; found by calls",
+        "Whole run, without the profiler: median 155 ms",
+        "or in a thread (train.py:69)",
+        "No gain is predicted: this profile does not show what it would save.",
+        "Also triggers: input-bound.",
+        "Not measured: transfer_in, transfer_out",
+    ] {
+        assert_eq!(markdown.matches(said).count(), 1, "{said}: {markdown}");
+    }
+    // A list is one, not as many as it has lines.
+    assert!(!markdown.contains("(30%).\n\n- Outside any"), "{markdown}");
+}
+
+#[test]
+fn a_fact_of_the_first_line_is_not_broken() {
+    let done = strobe(&["report", testdata("captured/keras_fit").to_str().unwrap()]);
+    let text = text(&done.stdout);
+    let first: Vec<&str> = text.lines().take_while(|it| !it.is_empty()).collect();
+    assert_eq!(first.last(), Some(&" 8 steady steps of 8"), "{text}");
+}
+
 #[test]
 fn errors_say_what_is_wrong_and_exit_with_2() {
     let check = |args: &[&str], said: &str| {
@@ -99,6 +138,11 @@ fn errors_say_what_is_wrong_and_exit_with_2() {
     check(&["sql", here, "select * from nonsense"], "nonsense");
     check(&["sql", here, "delete from step"], "only queries");
     check(&["frobnicate"], "unrecognized subcommand");
+    check(&["frobnicate"], "strobe <PATH>");
+    check(&["run", "--step", "3", "python", "train.py"], "a similar argument exists: '--steps'");
+    check(&["run", "--no-such-option"], "unexpected argument '--no-such-option'");
+    let page = "no/such/folder/page.html";
+    check(&["export", here, "--to", "html", "-o", page], "No such file or directory");
 }
 
 #[test]

@@ -161,6 +161,35 @@ def test_steps_of_a_program_compiled_ahead_are_seen(tmp_path: Path, jax: None):
     assert len(captured["run_step"].to_dicts()) == 59
 
 
+def test_three_steps_are_timed_and_told(tmp_path: Path, jax: None):
+    done, out = run(tmp_path, LOOP + "loop(3)\n")
+    assert done.returncode == 0, done.stderr
+    assert steps_named(out) == {"train_step"}
+    said = " ".join(done.stderr.decode().split())
+    assert "the program ended after 3 steps, before they were steady" in said
+    assert "Steps: " in said and "(train_step)" in said and "The run on " in said
+    assert "nothing was captured" not in said
+
+
+def test_a_program_that_profiles_itself_gets_that_profile(tmp_path: Path, jax: None):
+    profiled = """
+def each():
+    global n
+    n += 1
+    if n == 2: jax.profiler.start_trace("logs")
+    if n == 15: jax.profiler.stop_trace()
+n = 0
+loop(16, each)
+"""
+    done, out = run(tmp_path, LOOP + profiled)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.decode().split())
+    assert "The program took this profile itself, in " in said
+    assert "Each step takes " in said and " of 16 steps" in said
+    assert list((out / "profile").rglob("*.xplane.pb"))
+    assert list((tmp_path / "logs").rglob("*.xplane.pb")), "the program keeps its own"
+
+
 def test_steps_of_a_session_are_seen(tmp_path: Path):
     if importlib.util.find_spec("tensorflow") is None:
         pytest.skip("TensorFlow is not installed: its sessions are not tested")

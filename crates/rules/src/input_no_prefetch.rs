@@ -13,13 +13,13 @@ rule! {
     ///
     /// ## Evidence
     /// The pipeline works in the time of the thread that asks for the batch, with no stage that
-    /// buffers before it, and its work would fit beside the rest of the step.
+    /// buffers before it, and its work would fit in parallel to the rest of the step.
     ///
     /// ## Fix
     /// `prefetch(tf.data.AUTOTUNE)` as the last stage.
     ///
     /// ## When it is wrong
-    /// With one core there is nothing to work beside.
+    /// With one core nothing can run in parallel.
     pub struct InputNoPrefetch = "input-no-prefetch";
 }
 

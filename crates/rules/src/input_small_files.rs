@@ -17,7 +17,7 @@ rule! {
     /// `interleave` over many tiny files can make it slower: opening stays, and threads take turns.
     ///
     /// ## When it is wrong
-    /// A few large elements in each file, as videos, take long to read whatever holds them.
+    /// A few large elements in each file, such as videos, take long to read in any format.
     pub struct InputSmallFiles = "input-small-files";
 }
 

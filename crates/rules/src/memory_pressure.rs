@@ -35,7 +35,7 @@ rule! {
     /// Time is not the price: a step that keeps much may be as fast as it gets. A pool that is
     /// full by design (a serving cache) is no problem. What stays may be little because the model
     /// is small. Allocations that fail and are tried again leave no event, so a full allocator is
-    /// all that shows of them. What takes memory beside the allocators is not seen.
+    /// all that shows of them. Memory outside the allocators is not seen.
     pub struct MemoryPressure = "memory-pressure";
 }
 

@@ -88,7 +88,7 @@ impl Rule for ProfilerOverhead {
         );
         if let Some(it) = measured {
             let text = format!(
-                "The median step takes {} with the profiler on ({} steps) and {} with it off ({} steps)",
+                "The median step takes {} with the profiler on ({} steps) and {} without it, next to the capture ({} steps)",
                 Dur(it.on_ps),
                 it.n_on,
                 Dur(it.off_ps),

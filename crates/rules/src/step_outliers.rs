@@ -15,7 +15,7 @@ rule! {
     /// ## Evidence
     /// Which steps take more than half as long again as a typical one and lie far outside the
     /// spread of the others, whether they come regularly, and what they had more of: the category
-    /// of time and the op or event that holds it.
+    /// of time and the op or event that takes it.
     ///
     /// ## Fix
     /// That depends on what they had more of, which the finding names: save less often or in the

@@ -25,7 +25,7 @@ rule! {
     /// loss of the step before.
     ///
     /// ## When it is wrong
-    /// A loop that must look at a result before it goes on (early stopping each step, dynamic
+    /// A loop that must look at a result before it continues (early stopping each step, dynamic
     /// shapes) has to wait. Input, compiling and saving after a wait are not counted here: they
     /// have rules of their own.
     pub struct SyncStall = "sync-stall";

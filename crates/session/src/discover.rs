@@ -58,7 +58,12 @@ pub struct Unreadable {
 
 impl Unreadable {
     fn new(path: &Path, why: &io::Error) -> Unreadable {
-        Unreadable { path: path.to_owned(), why: why.to_string() }
+        let why = match why.kind() {
+            io::ErrorKind::NotFound => "this link leads nowhere".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            _ => why.to_string(),
+        };
+        Unreadable { path: path.to_owned(), why }
     }
 }
 
@@ -221,7 +226,11 @@ impl Found {
                 Ok(entry) => entry,
                 Err(error) => {
                     let path = error.path().unwrap_or(folder).to_owned();
-                    self.cannot_read(&path, &error.into());
+                    // With its path, which is named already, where there is nothing better.
+                    match error.io_error() {
+                        Some(error) => self.cannot_read(&path, error),
+                        None => self.cannot_read(&path, &error.into()),
+                    }
                     continue;
                 }
             };

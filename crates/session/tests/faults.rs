@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use session::{Bytes, Disk, Files, OpenError, Session};
 use sources::{Change, FileBytes};
+use trace::testing::picture;
 use trace::{EventId, NoteKind, Trace};
 
 /// What goes wrong.
@@ -137,24 +138,6 @@ fn every_format() -> tempfile::TempDir {
           [\"framework\",\"jax\",\"0.10.2\"]\n[\"step\",1794806400000000000,1]\n",
     );
     run
-}
-
-/// All that two reads of the same bytes must agree on.
-fn picture(trace: &Trace) -> String {
-    let events = &trace.events;
-    let parents: Vec<_> = (0..events.len()).map(|it| events.parent(EventId(it as u32))).collect();
-    format!(
-        "{:?}\n{events:?}\n{parents:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
-        trace.tracks,
-        trace.strings.iter().collect::<Vec<_>>(),
-        trace.details,
-        trace.edges,
-        trace.numbers,
-        trace.counters,
-        trace.facts,
-        trace.scalars,
-        trace.notes,
-    )
 }
 
 fn all_args(trace: &Trace) -> Vec<String> {

@@ -253,7 +253,7 @@ impl Clock {
             }
             Clock::Unknown => {
                 out.note(NoteKind::BadTimestamp, || {
-                    "samples beside a profile that does not say when it began".to_owned()
+                    "samples next to a profile that does not say when it began".to_owned()
                 });
                 return None;
             }

@@ -148,6 +148,24 @@ fn with_number(name: &str, mark: char) -> (&str, Option<i64>) {
     }
 }
 
+/// Everything of a trace that two reads of the same bytes must agree on, but for arguments.
+pub fn picture(trace: &Trace) -> String {
+    let events = &trace.events;
+    let parents: Vec<_> = (0..events.len()).map(|it| events.parent(EventId(it as u32))).collect();
+    format!(
+        "{:?}\n{events:?}\n{parents:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+        trace.tracks,
+        trace.strings.iter().collect::<Vec<_>>(),
+        trace.details,
+        trace.edges,
+        trace.numbers,
+        trace.counters,
+        trace.facts,
+        trace.scalars,
+        trace.notes,
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::draw;

@@ -20,6 +20,7 @@ import {
 } from "preact/hooks";
 import { thousands } from "../format";
 import { remember, route } from "../router";
+import { follow } from "./drag";
 import {
   cellText,
   csv,
@@ -191,19 +192,8 @@ export function DataTable<T>(props: DataTableProps<T>) {
     setWidths({ ...now, [key]: Math.max(NARROWEST, now[key]! + by) });
   };
   const drag = (key: string, event: PointerEvent) => {
-    const handle = event.currentTarget as HTMLElement;
-    const from = event.clientX;
     const start = frozen();
-    const move = (it: PointerEvent) =>
-      setWidths({ ...start, [key]: Math.max(NARROWEST, start[key]! + it.clientX - from) });
-    handle.setPointerCapture(event.pointerId);
-    handle.addEventListener("pointermove", move);
-    handle.addEventListener(
-      "lostpointercapture",
-      () => handle.removeEventListener("pointermove", move),
-      { once: true },
-    );
-    event.preventDefault();
+    follow(event, (by) => setWidths({ ...start, [key]: Math.max(NARROWEST, start[key]! + by) }));
   };
 
   const widthOf = (at: number) => widths[columns[at]!.key] ?? looks[at]!.width;

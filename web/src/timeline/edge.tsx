@@ -1,6 +1,7 @@
 // An edge that can be dragged, between the timeline and what is beside it.
 
 import { signal, type Signal } from "@preact/signals";
+import { follow } from "../parts/drag";
 
 /** A width that lasts from visit to visit. */
 export interface Width {
@@ -51,18 +52,9 @@ export function Edge({ size, label, grows }: EdgeProps) {
   const sign = grows === "right" ? 1 : -1;
   const drag = (event: PointerEvent) => {
     if (event.button !== 0) return;
-    const handle = event.currentTarget as HTMLElement;
-    const [from, start] = [event.clientX, size.value];
-    const move = (it: PointerEvent) => size.set(start + sign * (it.clientX - from));
-    handle.setPointerCapture(event.pointerId);
-    handle.addEventListener("pointermove", move);
-    handle.addEventListener(
-      "lostpointercapture",
-      () => handle.removeEventListener("pointermove", move),
-      { once: true },
-    );
+    const start = size.value;
+    follow(event, (by) => size.set(start + sign * by));
     event.stopPropagation();
-    event.preventDefault();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowLeft: -16, ArrowRight: 16 }[event.key];

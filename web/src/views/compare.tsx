@@ -110,8 +110,8 @@ function Both({ here, other, list }: { here: RunEntry; other: RunEntry; list: Ru
     <>
       <h1>{headline(a, b)}</h1>
       <p class="faint">
-        A difference of medians with the spread of the steps beside it; whether it is real is not
-        judged here. With a few runs of each, this does:
+        A difference of medians and the spread of the steps; whether it is real is not judged here.
+        With a few runs of each, this does:
       </p>
       <Code
         text={`strobe bench ${a.run.path} --compare ${b.run.path}`}

@@ -248,7 +248,7 @@ function OfPython({ all, order, tools, cutAt }: OfProps<Call>) {
       </Without>
     );
   }
-  const nSteps = new Set(rows.flatMap((it) => (it.step === null ? [] : [it.step]))).size;
+  const nSteps = countSteps(rows);
   return (
     <Frame
       label="Sampled Python stacks"
@@ -285,6 +285,9 @@ function OfPython({ all, order, tools, cutAt }: OfProps<Call>) {
     </Frame>
   );
 }
+
+const countSteps = (rows: readonly { step: number | null }[]): number =>
+  new Set(rows.flatMap((it) => (it.step === null ? [] : [it.step]))).size;
 
 const stepsOf = ({ narrow, outside }: Chosen, n: number): string =>
   narrow.steps
@@ -431,7 +434,7 @@ function OfScopes({ all, order, tools, cutAt }: OfProps<Scope>) {
       </Without>
     );
   }
-  const nSteps = new Set(rows.flatMap((it) => (it.step === null ? [] : [it.step]))).size;
+  const nSteps = countSteps(rows);
   return (
     <Frame
       label="Ops by name scope"

@@ -61,7 +61,7 @@ export default function Hardware({ run }: ViewProps) {
       />
       {host === undefined ? (
         <Empty command="strobe run -- python train.py">
-          There are no samples beside this profile: what the cores, memory, disks, network and GPUs
+          There are no samples with this profile: what the cores, memory, disks, network and GPUs
           did is not known. strobe run takes them, at less than a hundredth of a core:
         </Empty>
       ) : (

@@ -95,7 +95,7 @@ const ALL: (View | false)[] = [
   live && {
     id: "scalars",
     title: "Scalars",
-    needs: { tables: ["scalar"], without: "There are no event files beside this profile" },
+    needs: { tables: ["scalar"], without: "There are no event files with this profile" },
     load: () => import("./scalars"),
   },
 ];

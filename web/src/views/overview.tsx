@@ -216,7 +216,7 @@ function Won({ changes, findings }: { changes: TableData | null; findings: Findi
   const rows = changes ? records<WhatIf>(changes).filter((it) => !isOfInput(it)) : [];
   if (rows.length === 0) return null;
   return (
-    <Section title="What it would win at most">
+    <Section title="Upper bounds: what if …">
       <WhatIfs rows={rows} findings={findings} label="What changes would give" />
     </Section>
   );

@@ -27,8 +27,8 @@ export default function Scalars({ run }: ViewProps) {
       <div class="pad">
         <h1>Scalars</h1>
         <Empty command={CALLBACK}>
-          There are no event files beside this profile. The TensorBoard callback of Keras writes
-          them, as do tf.summary and PyTorch's SummaryWriter; the log folder is then opened with the
+          There are no event files with this profile. The TensorBoard callback of Keras writes them,
+          as do tf.summary and PyTorch's SummaryWriter; the log folder is then opened with the
           profile in it:
         </Empty>
       </div>

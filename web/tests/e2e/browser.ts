@@ -33,8 +33,9 @@ export interface Look {
 }
 
 export const LOOKS: Look[] = [
+  { theme: "light", width: 800 },
+  { theme: "dark", width: 800 },
   { theme: "light", width: 1280 },
-  { theme: "dark", width: 1280 },
   { theme: "light", width: 1920 },
   { theme: "dark", width: 1920 },
 ];
@@ -49,10 +50,10 @@ export interface Watched {
 export async function open(
   browser: Browser,
   url: string,
-  look: Look = LOOKS[0]!,
+  look: Look = { theme: "light", width: 1280 },
 ): Promise<Watched> {
   const context = await browser.newContext({
-    viewport: { width: look.width, height: look.width === 1280 ? 800 : 1080 },
+    viewport: { width: look.width, height: look.width === 1920 ? 1080 : 800 },
     colorScheme: look.theme,
   });
   const page = await context.newPage();

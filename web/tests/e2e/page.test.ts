@@ -129,6 +129,43 @@ test("an unknown view and an unknown run are said in words", async () => {
   await wrongRun.page.context().close();
 });
 
+test("a narrow window has room for all of it", async () => {
+  const { page, errors } = await open(browser, `${inject("url")}#input`, {
+    theme: "light",
+    width: 800,
+  });
+  await settled(page);
+  const widthOf = async (of: string) => (await page.locator(of).first().boundingBox())!.width;
+  expect(await widthOf(".finding .said")).toBeGreaterThan(300);
+  await page.evaluate(() => (location.hash = "#overview"));
+  await settled(page);
+  expect(await widthOf(".finding .title")).toBeGreaterThan(300);
+
+  await page.evaluate(() => (location.hash = "#timeline"));
+  await page.locator(".tl-bar").getByRole("button", { name: "Keys" }).waitFor();
+  const outside = await page.evaluate(() =>
+    [...document.querySelectorAll(".tl-bar button, .tl-bar input, .tl-bar select, .tl-foot *")]
+      .filter((it) => it.getBoundingClientRect().right > innerWidth)
+      .map((it) => it.textContent),
+  );
+  expect(outside).toEqual([]);
+  expect(errors).toEqual([]);
+  await page.context().close();
+});
+
+test.each([800, 1280, 1920])("what can be asked covers no answer, %i wide", async (width) => {
+  const { page } = await open(browser, `${inject("url")}#query`, { theme: "light", width });
+  await page.locator(".query-answer tbody tr").first().waitFor();
+  const [side, answer] = await Promise.all(
+    [".query-side", ".query-answer"].map((it) => page.locator(it).boundingBox()),
+  );
+  const isBelow = side!.y >= answer!.y + answer!.height;
+  const isRight = side!.x >= answer!.x + answer!.width;
+  expect(width > 1000 ? isRight : isBelow).toBe(true);
+  expect(answer!.height).toBeGreaterThan(250);
+  await page.context().close();
+});
+
 test("a server that is gone is said in words", async () => {
   const { page } = await open(browser, inject("url"));
   await settled(page);

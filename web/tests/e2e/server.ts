@@ -34,18 +34,10 @@ export default async function setup(project: TestProject): Promise<() => void> {
   const strobe = process.env["STROBE"] || resolve(root, "target/debug/strobe");
   if (!existsSync(strobe)) throw new Error(`there is no ${strobe}; cargo build makes it`);
   const runs = allRuns();
-  const child = spawn(
-    strobe,
-    [
-      "serve",
-      ...runs,
-      ...(process.env["ALSO"] ?? "").split(":").filter(Boolean),
-      "--no-open",
-      "--port",
-      "0",
-    ],
-    { cwd: root, stdio: ["ignore", "pipe", "inherit"] },
-  );
+  const child = spawn(strobe, ["serve", ...runs, "--no-open", "--port", "0"], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const served = await address(child);
   project.provide("url", process.env["STROBE_PAGE"] ?? served);
   project.provide("runs", runs);

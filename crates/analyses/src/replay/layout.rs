@@ -77,7 +77,38 @@ pub(super) fn lay_out(trace: &Trace, lanes: &[Lane<'_>], steps: Range<usize>) ->
     let mut order: Vec<u32> = (0..block.nodes.len() as u32).collect();
     order.sort_by_key(|&it| keys[it as usize]);
     block.nodes = order.iter().map(|&it| block.nodes[it as usize]).collect();
-    block
+    in_order(block)
+}
+
+/// Numbers ops and links as they are played, again and again: those of thousands of hosts do not
+/// fit into a cache, and are fetched in advance only where they follow one another.
+fn in_order(block: Block) -> Block {
+    let mut played = Block { seen: block.seen, groups: block.groups, ..Block::default() };
+    let mut op_at = vec![0; block.ops.len()];
+    let mut link_at = vec![0; block.links.len()];
+    for node in block.nodes {
+        played.nodes.push(match node {
+            Node::Op(it) => {
+                op_at[it as usize] = played.ops.len() as u32;
+                played.ops.push(block.ops[it as usize]);
+                Node::Op(op_at[it as usize])
+            }
+            Node::Link(it) => {
+                link_at[it as usize] = played.links.len() as u32;
+                played.links.push(block.links[it as usize]);
+                Node::Link(link_at[it as usize])
+            }
+        });
+    }
+    for op in &mut played.ops {
+        op.launch = op.launch.map(|it| link_at[it as usize]);
+        op.before = op.before.map(|(it, waits)| (op_at[it as usize], waits));
+        op.other = op.other.map(|it| op_at[it as usize]);
+    }
+    for it in &mut played.seen {
+        *it = op_at[*it as usize];
+    }
+    played
 }
 
 /// A block while it is laid out.

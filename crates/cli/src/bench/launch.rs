@@ -74,7 +74,7 @@ pub fn run_all(
 fn run_once(command: &[String], folder: &Path) -> anyhow::Result<PathBuf> {
     if folder.exists() {
         bail!(
-            "this run folder is there already\n  hint: name another with --out\n  path: {}",
+            "the run folder already exists\n  hint: name another with --out\n  path: {}",
             folder.display()
         );
     }

@@ -73,7 +73,7 @@ pub fn checks(session: &Session, path: &Path) -> Vec<Check> {
         (0, false) => Check::weak(
             "lines of Python",
             "none",
-            "strobe run -- python train.py samples them beside the profile",
+            "strobe run -- python train.py samples them during the profile",
         ),
         (0, true) => Check::good("lines of Python", "calls were recorded"),
         (n, _) => Check::good("lines of Python", format!("{} samples", thousands(n))),

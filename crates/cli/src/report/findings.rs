@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use rules::Severity;
+use rules::{Cause, Fix, Severity};
 use session::report::Report;
 use session::report::words::{figures_in_words, gain_in_words, range_in_words};
+use trace::Dur;
 
 use crate::output::{Output, wrap};
 
@@ -40,9 +41,7 @@ pub fn text(report: &Report, out: &Output) -> String {
         for fix in &finding.fix {
             let gain = fix.gain.filter(|_| several);
             let gain = gain.map(|it| format!(" [{}]", range_in_words(&it)));
-            let place = fix.site.as_ref().map(|it| format!(" ({})", it.place()));
-            let line =
-                format!("{}{}{}", fix.text, place.unwrap_or_default(), gain.unwrap_or_default());
+            let line = format!("{}{}", edit_in_words(fix), gain.unwrap_or_default());
             match &fix.edit {
                 // Code is never wrapped: it is there to be copied.
                 Some(edit) => {
@@ -54,35 +53,50 @@ pub fn text(report: &Report, out: &Output) -> String {
                 None => text += &advice(&line, out.width),
             }
         }
-        let best = finding.best_fix();
-        if let Some(then) = best.and_then(|it| it.then.as_ref()) {
-            let after = best
-                .and_then(|it| it.gain)
-                .zip(step)
-                .map(|(gain, step)| gain.step_after(step).likely);
-            let about = after.map(|it| format!(", at about {it} per step")).unwrap_or_default();
-            let line = format!("Then the bottleneck is {}{about}.", then.in_words());
-            text += &out.faint(&wrap(&line, out.width, "    "));
-        }
-        if finding.gain.is_none()
-            && let Some(why) = finding.fix.first().and_then(|it| it.why.as_ref())
-        {
-            text += &out.faint(&wrap(&format!("No gain is predicted: {why}."), out.width, "    "));
-        }
-        let others: Vec<&str> = cause.symptoms.iter().map(|it| it.0).collect();
-        if !others.is_empty() {
-            let line = format!("Also triggers: {}", others.join(", "));
+        for line in closing(cause, step) {
             text += &out.faint(&wrap(&line, out.width, "    "));
         }
     }
-    text + &plan(report, out)
+    if let Some(line) = plan(report) {
+        let _ = write!(text, "\n{}", wrap(&line, out.width, " "));
+    }
+    text
+}
+
+/// What there is to say below the edits of a finding.
+fn closing(cause: &Cause, step: Option<Dur>) -> Vec<String> {
+    let finding = &cause.finding;
+    let mut lines = Vec::new();
+    let best = finding.best_fix();
+    if let Some(then) = best.and_then(|it| it.then.as_ref()) {
+        let gain = best.and_then(|it| it.gain).zip(step);
+        let after = gain.map(|(gain, step)| gain.step_after(step).likely);
+        let about = after.map(|it| format!(", at about {it} per step")).unwrap_or_default();
+        lines.push(format!("Then the bottleneck is {}{about}.", then.in_words()));
+    }
+    if finding.gain.is_none()
+        && let Some(why) = finding.fix.first().and_then(|it| it.why.as_ref())
+    {
+        lines.push(format!("No gain is predicted: {why}."));
+    }
+    if !cause.symptoms.is_empty() {
+        let others: Vec<&str> = cause.symptoms.iter().map(|it| it.0).collect();
+        lines.push(format!("Also triggers: {}", others.join(", ")));
+    }
+    lines
+}
+
+/// An edit and where it goes, without its gain.
+fn edit_in_words(fix: &Fix) -> String {
+    let place = fix.site.as_ref().map(|it| format!(" ({})", it.place()));
+    format!("{}{}", fix.text, place.unwrap_or_default())
 }
 
 /// The order of edits, where there is more than one to make.
-fn plan(report: &Report, out: &Output) -> String {
+fn plan(report: &Report) -> Option<String> {
     let plan = &report.diagnosis.plan;
     if plan.steps.len() < 2 {
-        return String::new();
+        return None;
     }
     let steps: Vec<String> = plan
         .steps
@@ -99,8 +113,7 @@ fn plan(report: &Report, out: &Output) -> String {
         .collect();
     let floor =
         plan.floor.map(|it| format!(". None of these edits gets below {it}")).unwrap_or_default();
-    let line = format!("Plan, with the step time after each edit: {}{floor}.", steps.join(" → "));
-    format!("\n{}", wrap(&line, out.width, " "))
+    Some(format!("Plan, with the step time after each edit: {}{floor}.", steps.join(" → ")))
 }
 
 /// Ends with a full stop.
@@ -152,13 +165,16 @@ pub fn markdown(report: &Report) -> String {
         let gain = figures_in_words(step, finding);
         let _ = write!(text, "\n## {}. `{}`: {gain}\n\n", at + 1, cause.rule);
         let _ = writeln!(text, "{}", sentence(&finding.title));
+        if !finding.evidence.is_empty() {
+            text += "\n";
+        }
         for evidence in &finding.evidence {
-            let _ = writeln!(text, "\n- {}", evidence.text);
+            let _ = writeln!(text, "- {}", sentence(&evidence.text));
         }
         for fix in &finding.fix {
             let gain =
                 step.zip(fix.gain).map(|(step, gain)| format!(" ({})", gain_in_words(step, &gain)));
-            let line = format!("{}{}", fix.text, gain.unwrap_or_default());
+            let line = format!("{}{}", edit_in_words(fix), gain.unwrap_or_default());
             match &fix.edit {
                 Some(edit) => {
                     let _ = writeln!(text, "\n{line}:\n\n```python\n{edit}\n```");
@@ -168,6 +184,12 @@ pub fn markdown(report: &Report) -> String {
                 }
             }
         }
+        for line in closing(cause, step) {
+            let _ = writeln!(text, "\n{}", sentence(&line));
+        }
+    }
+    if let Some(line) = plan(report) {
+        let _ = writeln!(text, "\n{line}");
     }
     text
 }

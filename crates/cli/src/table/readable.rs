@@ -107,10 +107,26 @@ fn texts(table: &Rows, at: usize) -> Vec<String> {
         .clone()
         .filter_map(|it| if let Value::Int(it) = it { Some(Dur(*it)) } else { None })
         .collect();
-    match unit {
-        Unit::Instant if times.len() == table.rows.len() => column(&times),
-        _ => values.map(|it| unit.text(it)).collect(),
-    }
+    let one_unit = match unit {
+        Unit::Instant => Some(column(&times)),
+        Unit::Time => Some(column(&times)).filter(|it| it.iter().zip(&times).all(tells)),
+        _ => None,
+    };
+    let Some(mut texts) = one_unit.map(Vec::into_iter) else {
+        return values.map(|it| unit.text(it)).collect();
+    };
+    let text = |it: &Value| match it {
+        Value::Int(_) => texts.next().unwrap_or_default(),
+        _ => unit.text(it),
+    };
+    values.map(text).collect()
+}
+
+/// Whether a time keeps two digits in the unit of its column. Where one does not, each has a unit
+/// of its own.
+fn tells((text, time): (&String, &Dur)) -> bool {
+    let digits = text.trim_start_matches(['-', '0', '.']);
+    time.0 == 0 || digits.chars().filter(char::is_ascii_digit).count() >= 2
 }
 
 /// The columns that fit the width, those that tell most, and the names of the others.
@@ -209,6 +225,21 @@ mod tests {
         assert_eq!(grid.columns[2], "total");
         assert_eq!(grid.rows[0][2..], ["12.3 µs", "4.00 MB", "26%", "1,234,567", "yes"]);
         assert_eq!(grid.rows[1][2..4], ["1.5 ns", "12 B"]);
+    }
+
+    #[test]
+    fn times_of_a_column_have_one_unit_unless_the_small_ones_would_vanish() {
+        let column = |times: &[Value]| {
+            let rows = times.iter().map(|it| vec![it.clone()]).collect();
+            let grid = grid(&Rows { columns: vec!["dur_ps".to_owned()], rows });
+            grid.rows.concat()
+        };
+        let (long, short) = (Value::Int(3_000_000_000), Value::Int(600_000_000));
+        assert_eq!(
+            column(&[long.clone(), Value::Null, short, Value::Int(0)]),
+            ["3.000 ms", "", "0.600 ms", "0.000 ms"]
+        );
+        assert_eq!(column(&[long, Value::Int(1_500)]), ["3 ms", "1.5 ns"]);
     }
 
     #[test]

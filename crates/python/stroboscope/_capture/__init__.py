@@ -529,9 +529,11 @@ class Engine:
             if self.state == "capturing":
                 self._close("the program ended")
             self.stacks.stop()
-            if self.key is None and self.log.n_steps() == 0:
+            is_late = self.key is None and self.log.n_steps() == 0
+            if is_late:
                 self._choose_at_the_end()
-            count = self.log.n_steps()
+            # Chosen at the end, the last record is where the last step ends.
+            count = max(0, self.log.n_steps() - is_late)
             if count == 0 and self.candidates and _is_the_program():
                 self.log.said("none", "no training step was repeated")
             elif not self.windows and self.settings.capture and count:

@@ -425,7 +425,9 @@ class Jax:
         @functools.wraps(make)
         def watched(fun: Any, *args: Any, **kwargs: Any) -> Any:
             jitted = make(fun, *args, **kwargs)
-            return jitted if self._is_its_own(fun) else Jitted(jitted, watcher, self.name)
+            # JAX 0.4 hands over what it knows of the function, which is a part of that.
+            function = fun if callable(fun) else getattr(fun, "fun", fun)
+            return jitted if self._is_its_own(function) else Jitted(jitted, watcher, self.name)
 
         pjit._cpp_pjit = watched
 

@@ -220,6 +220,6 @@ impl Body<'_> {
         let given = calls.iter().filter_map(|it| it.arguments(source)).flatten();
         let mut alone = given.filter(|it| it.value == it.last).map(|it| source.of(it.value));
         let counter = alone.find(|it| counters.contains(it))?;
-        Some(format!("it is called with {counter}, and each number would be traced anew"))
+        Some(format!("it is called with {counter}, and each number would be traced again"))
     }
 }

@@ -312,7 +312,7 @@ fn what_needs_its_python_in_every_call_is_not_compiled() {
     );
     no(
         "import tensorflow as tf\ndef step(x, n):¦\n    return tf.abs(x) * n\nfor n in range(3):\n    step(x, n)\n",
-        "step cannot be compiled as it is: it is called with n, and each number would be traced anew",
+        "step cannot be compiled as it is: it is called with n, and each number would be traced again",
     );
     no(
         "import jax\ndef step(x):¦\n    if x > 0:\n        return jax.g(x)\n",

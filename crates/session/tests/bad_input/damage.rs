@@ -1,5 +1,7 @@
 //! Real profiles, cut and corrupted.
 
+use trace::testing::picture;
+
 use super::*;
 
 #[test]

@@ -129,24 +129,6 @@ fn notes(trace: &Trace) -> Vec<(&'static str, u64)> {
     trace.notes.iter().map(|it| (it.kind.name(), it.count)).collect()
 }
 
-/// Everything of a trace that two reads must agree on.
-fn picture(trace: &Trace) -> String {
-    let events = &trace.events;
-    let parents: Vec<_> = (0..events.len()).map(|it| events.parent(EventId(it as u32))).collect();
-    format!(
-        "{:?}\n{:?}\n{parents:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
-        trace.tracks,
-        events,
-        trace.strings.iter().collect::<Vec<_>>(),
-        trace.details,
-        trace.edges,
-        trace.numbers,
-        trace.counters,
-        trace.facts,
-        trace.notes,
-    )
-}
-
 fn testdata(path: &str) -> Vec<u8> {
     let path = repo().join("testdata").join(path);
     std::fs::read(&path).unwrap_or_else(|it| panic!("{}: {it}", path.display()))
