@@ -1,6 +1,7 @@
 //! Ops so small that starting them takes longer than they do.
 
 use analyses::Tables;
+use analyses::kernel_time::KernelTime;
 use analyses::op_time::OpTime;
 use analyses::step::Step;
 use trace::{Dur, OpKind};
@@ -31,6 +32,9 @@ rule! {
 /// Launching takes 5 to 20 µs (the Holistic Trace Analysis guide); shorter work is not worth one.
 /// Source: document, Holistic Trace Analysis: launching takes 5 to 20 µs.
 const TINY: Dur = Dur(20_000_000);
+/// The least that a launch takes.
+/// Source: document, Holistic Trace Analysis: launching takes 5 to 20 µs.
+const QUICK_LAUNCH: Dur = Dur(5_000_000);
 /// Fewer kernels than this are no swarm: their launches are lost in the step.
 /// Source: choice, a guess.
 const MANY_KERNELS: usize = 200;
@@ -64,18 +68,25 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
     let several_steps = in_framework(tables, edits::STEPS_PER_EXECUTION, edits::SCANNED_STEPS);
     let gain = gain(tables, facts);
     let kernels = thousands(n);
+    let than_launch = match typical < QUICK_LAUNCH {
+        true => "less than it takes to launch one",
+        false => "about as long as it takes to launch one",
+    };
     Finding::new(
         format!(
-            "{kernels} kernels per step run for about {typical} each, less than it takes to launch one: \
-             the gaps between them take {}",
+            "{kernels} kernels per step run for about {typical} each, {than_launch}: the gaps \
+             between them take {}",
             facts.per_step(cost)
         ),
         cost,
         facts.step,
     )
     .evidence(
-        Evidence::text(format!("{kernels} kernels per step, in {}", counted(found.n_steps, "step")))
-            .rows("kernel_time", vec![0]),
+        Evidence::text(format!(
+            "{kernels} kernels per step on the device that has most, in {}",
+            counted(found.n_steps, "step")
+        ))
+        .rows("kernel_time", (0..tables.get::<KernelTime>().len()).collect()),
     )
     .fix(Fix::new(Change::Fuse, "Fuse small ops").edit(compiled_whole(tables)).gives(gain))
     .fix(
@@ -154,10 +165,7 @@ fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
             "All ops together compute for {}",
             facts.per_step(facts.of("compute"))
         ))
-        .rows(
-            "op_time",
-            (0..rows.len()).filter(|&it| is_op(&&rows[it])).take(crate::facts::MOST_ROWS).collect(),
-        ),
+        .rows("op_time", (0..rows.len()).filter(|&it| is_op(&&rows[it])).collect()),
     )
     .fix(
         Fix::new(Change::Fuse, "Compile the step into fewer, larger ops")

@@ -146,7 +146,14 @@ fn rows_counted(evidence: &Value, session: &Session) -> Option<Counted> {
     let steps = session.tables().get::<Step>();
     let host = &steps.first()?.host;
     let fewest_steps = steps.iter().filter(|it| it.counts() && it.host == *host).count();
-    (sum > 0 && fewest_steps > 0).then_some(Counted { sum, fewest_steps, most_steps: steps.len() })
+    // Kernels of all devices are in one table; what is said of a step is of one device.
+    let trace = session.trace();
+    let devices = trace.tracks_of(TrackKind::Stream).filter(|it| {
+        evidence["table"] == "kernel_time" && trace.rows_of(*it, OpKind::Kernel).next().is_some()
+    });
+    let devices: BTreeSet<_> = devices.map(|it| trace.ancestor(it, TrackKind::Device)).collect();
+    let most_steps = steps.len() * devices.len().max(1);
+    (sum > 0 && fewest_steps > 0).then_some(Counted { sum, fewest_steps, most_steps })
 }
 
 /// Something said not to be there, and how it can be found all the same.
