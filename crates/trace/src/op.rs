@@ -107,6 +107,16 @@ impl OpKind {
         OpKind::Summary,
     ];
 
+    /// As it stands in a column that a source fills, in which 0 says nothing.
+    pub fn said(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The other way round.
+    pub fn of_said(said: u8) -> Option<OpKind> {
+        OpKind::ALL.get(usize::from(said).checked_sub(1)?).copied()
+    }
+
     /// The word used in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -551,6 +561,14 @@ mod tests {
         assert_eq!(parse("EagerLocalExecute: MatMul"), None);
         assert_eq!(parse("ThreadpoolListener::Record"), None);
         assert_eq!(parse("no colon"), None);
+    }
+
+    #[test]
+    fn what_a_source_says_comes_back() {
+        for kind in OpKind::ALL {
+            assert_eq!(OpKind::of_said(kind.said()), Some(kind));
+        }
+        assert_eq!((OpKind::of_said(0), OpKind::of_said(u8::MAX)), (None, None));
     }
 
     #[test]
