@@ -629,6 +629,8 @@ const FEWEST_DEVICES: usize = 16;
 /// Whether a thread runs Python code: only then is a gap between calls the user's.
 fn is_python(trace: &Trace, track: TrackId) -> bool {
     trace.track_name(track).contains("python")
+        // Its frames were recorded, or a mark of the training loop stands on it.
+        || trace.tracks[track.row()].kinds.contains(OpKind::Python)
         || trace.tracks[track.row()].rows().take(MOST_LOOKED_AT).any(|row| {
             let name = trace.name(EventId(row as u32));
             name.starts_with("TFE_Py") || name.starts_with('$') || name.starts_with("PjitFunction")

@@ -54,7 +54,7 @@ macro_rules! registry {
     };
 }
 
-registry![hardware::Hardware, python::Python, tfevents::TfEvents, xplane::XPlane];
+registry![chrome::Chrome, hardware::Hardware, python::Python, tfevents::TfEvents, xplane::XPlane];
 
 /// Reads one file with the source that knows it.
 pub fn read(input: &Input<'_>, out: &mut TraceBuilder) -> Result<&'static str, SourceError> {

@@ -1,6 +1,7 @@
 //! Makes rows of sums: looks at the names, once per distinct one, and joins what is of one op.
 
 use hashbrown::HashMap;
+use crate::run_info::frameworks;
 use trace::{Detail, OpFamily, OpName, StrId, Trace};
 
 use super::{EAGER_OP, EAGERLY, IN_FUNCTION, OpTime, Sum, What, op_of};
@@ -31,6 +32,14 @@ pub struct Rows<'a> {
     trace: &'a Trace,
     index: HashMap<Key<'a>, usize>,
     rows: Vec<Made<'a>>,
+}
+
+/// Whose an op is whose name does not say it: that of a trace is mostly one framework's.
+fn untold(trace: &Trace) -> &'static str {
+    match frameworks(trace)[..] {
+        [.., "torch"] => "torch",
+        _ => "tensorflow",
+    }
 }
 
 impl<'a> Rows<'a> {
@@ -116,7 +125,7 @@ impl<'a> Identity<'a> {
     fn of(trace: &'a Trace, what: What) -> Identity<'a> {
         let mut module = None;
         let (name, op_type, family) = match what {
-            What::Named(name) => named(trace.text(name)),
+            What::Named(name) => named(trace, trace.text(name)),
             What::Eager(call) => {
                 let name = trace.text(call);
                 let name = name.strip_prefix(EAGER_OP).unwrap_or(name);
@@ -135,7 +144,7 @@ impl<'a> Identity<'a> {
             What::Detailed(row) => {
                 let detail = &trace.details[row as usize];
                 match (op_of(trace, detail), detail.hlo_op) {
-                    (Some(op), _) => named(op),
+                    (Some(op), _) => named(trace, op),
                     (None, hlo_op) => {
                         module = detail.hlo_module;
                         let name = hlo_op.map_or("", |it| trace.text(it));
@@ -155,11 +164,12 @@ pub fn scope(trace: &Trace, what: What) -> Option<&str> {
 }
 
 /// The framework's op: name, type, whose it is.
-fn named(text: &str) -> (&str, Option<String>, &'static str) {
+fn named<'a>(trace: &Trace, text: &'a str) -> (&'a str, Option<String>, &'static str) {
     let family = |it: OpFamily| match it {
         OpFamily::TensorFlow => "tensorflow",
         OpFamily::TfData => "tf.data",
         OpFamily::Jax => "jax",
+        OpFamily::Torch => "torch",
     };
     match OpName::parse(text) {
         Some(op) => (op.name, Some(op.op_type.to_owned()), family(op.family)),
@@ -168,7 +178,7 @@ fn named(text: &str) -> (&str, Option<String>, &'static str) {
             let typed = format!("{text}:");
             let op = OpName::parse(&typed).filter(|_| !text.contains(':'));
             let op_type = op.map(|it| it.op_type.to_owned());
-            (text, op_type, op.map_or("tensorflow", |it| family(it.family)))
+            (text, op_type, op.map_or_else(|| untold(trace), |it| family(it.family)))
         }
     }
 }
