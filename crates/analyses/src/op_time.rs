@@ -497,16 +497,17 @@ impl<'a> OpRuns<'a> {
 /// The scope of ops, each looked at once; `None` for what has no scopes.
 struct Scopes<'a> {
     trace: &'a Trace,
+    untold: &'static str,
     known: HashMap<What, Option<&'a str>>,
 }
 
 impl<'a> Scopes<'a> {
     fn of(trace: &'a Trace) -> Scopes<'a> {
-        Scopes { trace, known: HashMap::new() }
+        Scopes { trace, untold: rows::untold(trace), known: HashMap::new() }
     }
 
     fn get(&mut self, what: What) -> Option<&'a str> {
-        *self.known.entry(what).or_insert_with(|| rows::scope(self.trace, what))
+        *self.known.entry(what).or_insert_with(|| rows::scope(self.trace, self.untold, what))
     }
 }
 

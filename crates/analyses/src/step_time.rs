@@ -619,6 +619,13 @@ fn is_runtime_pool(name: &str) -> bool {
     ["pjrt", "py_xla", "tfrt"].iter().any(|it| name.contains(it))
 }
 
+/// A thread on which PyTorch's engine runs the backward pass: who called it waits meanwhile, and
+/// nothing of its own thread says so.
+fn runs_backward(trace: &Trace, track: TrackId) -> bool {
+    let rows = trace.rows_of(track, OpKind::CallOp).take(MOST_LOOKED_AT);
+    rows.into_iter().any(|row| trace.name(EventId(row as u32)).starts_with("autograd::engine::"))
+}
+
 /// As many events of a thread are asked for signs of Python.
 /// Source: choice, a bound on the work.
 const MOST_LOOKED_AT: usize = 5000;
@@ -816,7 +823,7 @@ impl Others {
             };
             add(to, (start, end));
         }
-        if is_runtime_pool(trace.track_name(track)) {
+        if is_runtime_pool(trace.track_name(track)) || runs_backward(trace, track) {
             out.pools = out.framework.clone();
         }
         out

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
-use sources::Source as _;
 use sources::chrome::Chrome;
+use sources::{HEAD, Source as _};
 use walkdir::{DirEntry, WalkDir};
 
 use self::events::{Log, is_events};
@@ -343,24 +343,19 @@ fn is_json(path: &Path, is_named: bool) -> bool {
 fn is_chrome_trace(path: &Path) -> bool {
     let Ok(mut file) = runlog::open(path) else { return false };
     let mut head = Vec::new();
-    if (&mut file).take(ZIPPED_HEAD).read_to_end(&mut head).is_err() {
+    if (&mut file).take(HEAD as u64).read_to_end(&mut head).is_err() {
         return false;
     }
     if head.starts_with(&[0x1F, 0x8B]) {
         let mut unzipped = Vec::new();
         let zipped = flate2::bufread::MultiGzDecoder::new(head.as_slice());
         // The head ends inside: what came before that is there.
-        let _ = zipped.take(HEAD).read_to_end(&mut unzipped);
+        let _ = zipped.take(HEAD as u64).read_to_end(&mut unzipped);
         head = unzipped;
     }
-    head.truncate(HEAD as usize);
+    head.truncate(HEAD);
     Chrome.sniff(&head)
 }
-
-/// As many bytes as sources look at.
-const HEAD: u64 = 4096;
-/// Unzipped, these are mostly more than that.
-const ZIPPED_HEAD: u64 = 4096;
 
 fn file_name(path: &Path) -> String {
     path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()

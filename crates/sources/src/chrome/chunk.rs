@@ -324,7 +324,7 @@ impl Decoded {
         let start = it.ts.and_then(|it| it.ps_since(base_us));
         let dur = it.dur.map_or(Some(0), |it| it.ps_since(0));
         let (start, dur) = match (start, dur) {
-            (Some(start), Some(dur)) if start.checked_add(dur).is_some() => (start, dur),
+            (Some(start), Some(dur)) if is_near(start) && is_near(dur) => (start, dur),
             // It keeps its row, which arguments are counted by, and is given up.
             _ => {
                 self.bad_time(it);
@@ -386,6 +386,8 @@ impl Decoded {
                 self.calls.push(link);
             }
             // The id comes first: the shapes behind it need not be looked at.
+            // What it only wraps says more: the kernel's own name, that it communicates.
+            Class::Op if it.name == b"record_param_comms" => (),
             Class::Op => {
                 if let Some(external) = first_external(it.args) {
                     self.ops.push((external, named.text));
@@ -453,7 +455,7 @@ impl Decoded {
 
     /// What is no event of its own.
     fn aside<'a>(&mut self, lookup: &mut Lookup<'a>, it: &Element<'a>, base_us: i64) {
-        let time = || it.ts.and_then(|it| it.ps_since(base_us));
+        let time = || it.ts.and_then(|it| it.ps_since(base_us)).filter(|&it| is_near(it));
         match it.phase {
             b'M' => {
                 let mut value = None;
@@ -511,6 +513,13 @@ impl Decoded {
             _ => self.malformed(self.first_byte, "an event of no known phase"),
         }
     }
+}
+
+/// No trace is as long as this: 13 days. So that sums of a few times stay in their range.
+const FARTHEST_PS: i64 = 1 << 60;
+
+fn is_near(ps: i64) -> bool {
+    (-FARTHEST_PS..=FARTHEST_PS).contains(&ps)
 }
 
 /// The start of a row whose time cannot be read: such rows are given up.

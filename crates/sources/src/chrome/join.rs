@@ -237,8 +237,10 @@ impl Joined {
                 -zero_ps
             }
             (Some(zero), Some(origin)) => {
-                let later = zero.saturating_sub(origin).checked_mul(1000).unwrap_or(0);
-                later.saturating_sub(zero_ps)
+                // What is further apart than any run is long is not one run: they begin together.
+                let later = zero.saturating_sub(origin).checked_mul(1000);
+                let later = later.filter(|it| (-LONGEST_RUN_PS..=LONGEST_RUN_PS).contains(it));
+                later.unwrap_or(0) - zero_ps
             }
             (None, _) => -zero_ps,
         };
@@ -564,6 +566,8 @@ impl Joined {
 
 /// So many events before an arrow are asked whether they are around it.
 const DEEPEST: usize = 1000;
+/// Files of one run begin within this: 26 days.
+const LONGEST_RUN_PS: i64 = 1 << 61;
 /// Hosts stand in every row of a table.
 const LONGEST_NAME: usize = 256;
 /// The fact that says that PyTorch's profiler wrote the file.

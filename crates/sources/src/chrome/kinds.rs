@@ -138,6 +138,10 @@ fn driver_kind(name: &str) -> OpKind {
 
 /// Frames of PyTorch are `torch/utils/data/dataloader.py(628): __next__`.
 fn python_kind(name: &str) -> OpKind {
+    // The call into the engine: Python waits in it for what other threads run.
+    if name.starts_with("<built-in method run_backward") {
+        return OpKind::Runtime;
+    }
     let Some((place, function)) = name.split_once(": ") else { return OpKind::Python };
     let file = place.split('(').next().unwrap_or(place);
     if function == "__next__" && file.ends_with("torch/utils/data/dataloader.py") {
