@@ -3,7 +3,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::print_stderr,
     reason = "a failed helper is a failed test, and says what it looked at"
 )]
@@ -136,7 +135,7 @@ fn check_prefixes(all: &[u8]) {
 const TWO_STEPS: &str =
     include_str!("../../../testdata/chrome/torch_two_steps/worker0.pt.trace.json");
 
-fn named<'a>(trace: &'a Trace, name: &str) -> Vec<EventId> {
+fn named(trace: &Trace, name: &str) -> Vec<EventId> {
     let all = (0..trace.events.len() as u32).map(EventId);
     all.filter(|&it| trace.name(it) == name).collect()
 }
@@ -386,4 +385,74 @@ fn a_trace_is_found_by_what_it_is_and_a_profile_beside_it_wins() {
     let session = Session::open(folder.path()).unwrap();
     assert_eq!(session.run.files.len(), 1);
     assert_eq!(session.report().run.frameworks, ["tensorflow"]);
+}
+
+/// A training of ten steps of 100 ms, of which each waits 60 ms for its batch and computes 30 ms.
+fn waits_for_input() -> String {
+    let mut events = vec![
+        r#"{"ph":"M","name":"process_name","pid":9,"tid":0,"args":{"name":"python3"}}"#.to_owned(),
+        r#"{"ph":"M","name":"process_labels","pid":0,"tid":0,"args":{"labels":"GPU 0"}}"#
+            .to_owned(),
+    ];
+    let mut event = |cat: &str,
+                     name: &str,
+                     on: (u32, u32),
+                     start_ms: u32,
+                     dur_us: u32,
+                     args: &str| {
+        events.push(format!(
+            r#"{{"ph":"X","cat":"{cat}","name":"{name}","pid":{},"tid":{},"ts":{},"dur":{dur_us},"args":{{{args}}}}}"#,
+            on.0,
+            on.1,
+            1_732_107_141_000_000_u64 + u64::from(start_ms) * 1000,
+        ));
+    };
+    let (main, gpu) = ((9, 9), (0, 7));
+    for step in 0..10 {
+        let at = step * 100;
+        event("user_annotation", &format!("ProfilerStep#{step}"), main, at, 99_900, "");
+        let loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+        event("cpu_op", loader, main, at, 60_000, "");
+        event("cpu_op", "aten::mm", main, at + 62, 200, &format!(r#""External id":{}"#, step + 1));
+        let ids = format!(r#""correlation":{},"External id":{}"#, step + 1, step + 1);
+        event("cuda_runtime", "cudaLaunchKernel", main, at + 62, 100, &ids);
+        let args =
+            format!(r#"{ids},"grid":[1024,1,1],"block":[256,1,1],"registers per thread":32"#);
+        event("kernel", "ampere_sgemm_128x64_nn", gpu, at + 65, 30_000, &args);
+        event("cuda_runtime", "cudaStreamSynchronize", main, at + 65, 30_100, "");
+    }
+    format!(r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#, events.join(","))
+}
+
+#[test]
+fn a_slow_loader_is_named_with_pytorchs_own_edit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.pt.trace.json");
+    std::fs::write(&path, waits_for_input()).unwrap();
+    let report = Session::open(&path).unwrap().report();
+    let json = session::report::json::as_json(&report);
+    assert_eq!(json["run"]["frameworks"], serde_json::json!(["torch"]));
+    assert_eq!(
+        (&json["steps"]["count"], &json["steps"]["found_by"]),
+        (&10.into(), &"markers".into())
+    );
+    let share = |category: &str| {
+        let parts = json["breakdown"].as_array().unwrap();
+        let part = parts.iter().find(|it| it["category"] == category);
+        part.map_or(0.0, |it| it["share"].as_f64().unwrap())
+    };
+    assert!((share("input") - 0.6).abs() < 0.01, "{}", json["breakdown"]);
+    assert!((share("compute") - 0.3).abs() < 0.01, "{}", json["breakdown"]);
+    let first = &json["findings"][0];
+    assert_eq!(first["rule"], "input-bound", "{}", json["findings"]);
+    let edits: Vec<&str> =
+        first["fix"].as_array().unwrap().iter().filter_map(|it| it["edit"].as_str()).collect();
+    assert_eq!(
+        edits,
+        ["loader = DataLoader(data, batch_size, num_workers=4, persistent_workers=True)"]
+    );
+    let text = json["findings"].to_string();
+    for foreign in ["tf.", "TensorFlow", "Keras", "jax", "XLA"] {
+        assert!(!text.contains(foreign), "{foreign} in {text}");
+    }
 }

@@ -123,13 +123,16 @@ pub struct Decoded {
     pub lost: bool,
 }
 
+/// Process, thread, side, and what draws it, as they stand in the file.
+type TrackBytes<'a> = (&'a [u8], &'a [u8], Option<TrackKind>, &'a [u8]);
+
 /// What is looked at once per piece: names by category, tracks, shapes.
 struct Lookup<'a> {
     names: HashMap<(&'a [u8], &'a [u8]), Named>,
     texts: HashMap<String, TextId>,
-    tracks: HashMap<(&'a [u8], &'a [u8], Option<TrackKind>, &'a [u8]), u32>,
+    tracks: HashMap<TrackBytes<'a>, u32>,
     shapes: HashMap<Shape, u32>,
-    last_track: Option<(&'a [u8], &'a [u8], Option<TrackKind>, &'a [u8], u32)>,
+    last_track: Option<(TrackBytes<'a>, u32)>,
 }
 
 /// A name and what it says.
@@ -294,12 +297,12 @@ impl Decoded {
         side: Option<TrackKind>,
     ) -> u32 {
         let drawn = if side == Some(TrackKind::Summary) { it.cat } else { b"" };
-        if let Some((pid, tid, last_side, last_drawn, track)) = lookup.last_track
-            && (pid, tid, last_side, last_drawn) == (it.pid, it.tid, side, drawn)
+        let key = (it.pid, it.tid, side, drawn);
+        if let Some((last, track)) = lookup.last_track
+            && last == key
         {
             return track;
         }
-        let key = (it.pid, it.tid, side, drawn);
         let track = *lookup.tracks.entry(key).or_insert_with(|| {
             let label = |it: &[u8]| text(it).chars().take(LONGEST_LABEL).collect();
             self.tracks.push(TrackKey {
@@ -310,7 +313,7 @@ impl Decoded {
             });
             (self.tracks.len() - 1) as u32
         });
-        lookup.last_track = Some((it.pid, it.tid, side, drawn, track));
+        lookup.last_track = Some((key, track));
         track
     }
 

@@ -311,8 +311,14 @@ impl Joined {
                 },
                 _ => false,
             };
-            let parent = *of_process.entry((key.pid.clone(), on_device)).or_insert_with(|| {
-                let name = self.process_name(key, process_name, on_device);
+            // TensorFlow 1 has a process for each stream of a device.
+            let device = on_device.then(|| device_of_stream(process_name)).flatten();
+            let owner = device.map_or_else(|| key.pid.clone(), |it| it.0.to_owned());
+            let parent = *of_process.entry((owner, on_device)).or_insert_with(|| {
+                let name = match device {
+                    Some(it) => it.0.to_owned(),
+                    None => self.process_name(key, process_name, on_device),
+                };
                 let kind = if on_device { TrackKind::Device } else { TrackKind::Process };
                 let track = out.track(Some(host), kind, &name);
                 if on_device {
@@ -321,6 +327,9 @@ impl Joined {
                 track
             });
             let name = match (thread_name, kind) {
+                _ if device.is_some() => {
+                    format!("{} {}", device.map_or("", |it| it.1), key.tid)
+                }
                 (Some(it), _) => it.trim().to_owned(),
                 (None, TrackKind::Stream) => format!("stream {}", key.tid),
                 (None, _) if key.tid.is_empty() => process_name.to_owned(),
@@ -572,6 +581,14 @@ const LONGEST_RUN_PS: i64 = 1 << 61;
 const LONGEST_NAME: usize = 256;
 /// The fact that says that PyTorch's profiler wrote the file.
 const PYTORCH_SCHEMA: &str = "pytorch_profiler_schema";
+
+/// `/device:GPU:0/stream:15 Compute` is a stream of `/device:GPU:0`.
+fn device_of_stream(process_name: &str) -> Option<(&str, &str)> {
+    let at = process_name.find("/stream").or_else(|| process_name.find("/memcpy"))?;
+    let (device, stream) = process_name.split_at_checked(at)?;
+    let stream = stream.trim_start_matches('/').trim_end_matches(" Compute");
+    is_device(device).then_some((device, stream))
+}
 
 /// Processes of TensorFlow's and JAX's traces that stand for a device.
 fn is_device(process_name: &str) -> bool {

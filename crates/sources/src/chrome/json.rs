@@ -265,6 +265,10 @@ impl Micros {
         let mut digits = value.iter();
         let mut n_digits = 0;
         for &byte in digits.by_ref() {
+            // More do not fit; the other way counts them.
+            if n_digits == 18 && byte != b'.' {
+                return None;
+            }
             match byte {
                 b'0'..=b'9' => whole = whole * 10 + i64::from(byte - b'0'),
                 b'.' if n_digits > 0 => {
@@ -287,9 +291,6 @@ impl Micros {
                 _ => return None,
             }
             n_digits += 1;
-            if n_digits > 18 {
-                return None;
-            }
         }
         (n_digits > 0).then_some(Micros { whole, ps: 0 })
     }
