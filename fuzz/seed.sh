@@ -2,7 +2,7 @@
 # Fills the corpus of every target with small files of testdata, of every format that is read.
 set -eu
 cd "$(dirname "$0")"
-for target in xplane reader formats several pieces sql timeline; do
+for target in xplane reader chrome formats several pieces sql timeline; do
     mkdir -p "corpus/$target"
 done
 
@@ -24,20 +24,27 @@ cat >"$python" <<'END'
 ["step",1794806400050000000,1]
 END
 
-# The byte that says which reader: hardware, python, tfevents, xplane, as the registry has them.
+# The byte that says which reader: chrome, hardware, python, tfevents, xplane, as the registry has them.
 formats() { printf "\\00$1" | cat - "$2" >"corpus/formats/$3"; }
-formats 0 "$samples" samples
-formats 1 "$python" python
+formats 1 "$samples" samples
+formats 2 "$python" python
+
+# A trace of PyTorch.
+find ../testdata/chrome -name '*.json' -size -20k | while read -r trace; do
+    name=$(basename "$trace")
+    for target in chrome reader; do cp "$trace" "corpus/$target/$name"; done
+    formats 0 "$trace" "$name"
+done
 
 find ../testdata -name '*tfevents*' -size -20k | while read -r log; do
     name=$(echo "$log" | cut -d/ -f3- | tr / -)
     cp "$log" "corpus/reader/$name"
-    formats 2 "$log" "$name"
+    formats 3 "$log" "$name"
 done
 find ../testdata -name '*.xplane.pb' -size -160k | while read -r profile; do
     name=$(echo "$profile" | cut -d/ -f3-4 | tr / -)-$(basename "$profile")
     for target in xplane reader; do cp "$profile" "corpus/$target/$name"; done
-    formats 3 "$profile" "$name"
+    formats 4 "$profile" "$name"
     # Level 40 and tile 0, a range, and the first event.
     printf '\050\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\001\0\0\0\0\0\0' |
         cat "$profile" - >"corpus/timeline/$name"

@@ -108,7 +108,11 @@ pub fn op_of(trace: &Trace, event: EventId) -> &str {
 fn op_in<'a>(trace: &'a Trace, detail: &Detail) -> Option<&'a str> {
     let op = detail.op.map(|it| trace.text(it)).filter(|it| *it != "XlaModule:");
     // The type after the colon is in `op_time`.
-    let op = op.map(|it| it.split_once(':').map_or(it, |it| it.0));
+    let op = op.map(|it| match it.split_once(':') {
+        // In `aten::mm` that is no type.
+        Some((name, op_type)) if !op_type.starts_with(':') => name,
+        _ => it,
+    });
     op.or_else(|| detail.hlo_op.map(|it| trace.text(it)))
 }
 

@@ -19,6 +19,7 @@ use trace::{
 };
 
 use self::rows::Rows;
+use crate::run_info::frameworks;
 use crate::stream_sum::{StreamSum, StreamSums};
 use crate::{Analysis, Tables};
 
@@ -40,8 +41,8 @@ table! {
         op_type: Option<String>,
         /// The scopes around it, as a/b; empty at the top.
         scope: String,
-        /// Whose op it is: tensorflow, tf.data, jax, xla (known only from the compiled program) or
-        /// kernel (no op is known).
+        /// Whose op it is: tensorflow, tf.data, jax, torch, xla (known only from the compiled
+        /// program) or kernel (no op is known).
         family: &'static str,
         /// The compiled program it belongs to, where only that tells ops of one name apart.
         module: Option<String>,
@@ -79,7 +80,8 @@ impl Analysis for OpTime {
             .par_iter()
             .map(|&it| Sums::of(|each| on_thread(trace, &names, it, each)))
             .collect();
-        let has_ops = names.roles.iter().any(|it| matches!(it, Role::Op | Role::EagerOp));
+        let has_ops =
+            names.said_ops || names.roles.iter().any(|it| matches!(it, Role::Op | Role::EagerOp));
         let on_device: Vec<(Sums, Sums)> = streams
             .par_iter()
             .map(|&(track, sums)| {
@@ -156,6 +158,8 @@ struct Names {
     has_op: Vec<bool>,
     /// On a device: ops of a TPU lie inside its loops; kernels of a GPU only overlap.
     nests: Vec<bool>,
+    /// The source said which events are ops: their names alone do not.
+    said_ops: bool,
 }
 
 impl Names {
@@ -166,6 +170,7 @@ impl Names {
             compiled: trace.details.iter().map(|it| it.hlo_op.is_some()).collect(),
             has_op: trace.details.iter().map(|it| op_of(trace, it).is_some()).collect(),
             nests: trace.details.iter().map(|it| it.hlo_category.is_some()).collect(),
+            said_ops: frameworks(trace).contains(&"torch"),
         }
     }
 
@@ -339,7 +344,10 @@ fn on_thread(trace: &Trace, names: &Names, track: TrackId, each: &mut dyn FnMut(
     let (mut eager_until, mut eager_op) = (i64::MIN, StrId(0));
     for row in trace.tracks[track.row()].rows() {
         let name = events.name[row];
-        let role = names.roles[name.row()];
+        let mut role = names.roles[name.row()];
+        if role == Role::Other && names.said_ops && events.kind[row] == OpKind::Op {
+            role = Role::Op;
+        }
         // Most threads have no details at all: that column is best not touched.
         if role == Role::Other && !(any_compiled && names.compiled[events.detail[row].row()]) {
             continue;
@@ -489,16 +497,17 @@ impl<'a> OpRuns<'a> {
 /// The scope of ops, each looked at once; `None` for what has no scopes.
 struct Scopes<'a> {
     trace: &'a Trace,
+    untold: &'static str,
     known: HashMap<What, Option<&'a str>>,
 }
 
 impl<'a> Scopes<'a> {
     fn of(trace: &'a Trace) -> Scopes<'a> {
-        Scopes { trace, known: HashMap::new() }
+        Scopes { trace, untold: rows::untold(trace), known: HashMap::new() }
     }
 
     fn get(&mut self, what: What) -> Option<&'a str> {
-        *self.known.entry(what).or_insert_with(|| rows::scope(self.trace, what))
+        *self.known.entry(what).or_insert_with(|| rows::scope(self.trace, self.untold, what))
     }
 }
 
@@ -514,6 +523,9 @@ fn op_around(trace: &Trace, names: &Names, call: EventId) -> Option<What> {
         match names.roles[name.row()] {
             Role::Op => Some(What::Named(name)),
             Role::EagerOp => Some(What::Eager(name)),
+            _ if names.said_ops && trace.events.kind[it.row()] == OpKind::Op => {
+                Some(What::Named(name))
+            }
             _ => None,
         }
     })

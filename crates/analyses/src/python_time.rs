@@ -109,9 +109,15 @@ impl Analysis for PythonTime {
             .map(|(name, it)| {
                 let text = trace.text(name).trim_start_matches('$');
                 let (place, function) = text.split_once(' ').unwrap_or(("", text));
+                // PyTorch writes `train.py(184): main`, others `train.py:184 main`.
+                let torch = place.strip_suffix("):").and_then(|it| it.rsplit_once('('));
+                let place = match torch {
+                    Some((file, line)) => format!("{file}:{line}"),
+                    None => place.to_owned(),
+                };
                 PythonTime {
                     function: function.to_owned(),
-                    place: place.to_owned(),
+                    place,
                     calls: it.calls,
                     total_ps: it.total / n,
                     self_ps: it.own / n,

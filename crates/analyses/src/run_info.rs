@@ -93,6 +93,9 @@ pub fn frameworks(trace: &Trace) -> Vec<&'static str> {
     if said("jax_version") || any(&|it| it.starts_with("PjitFunction(")) {
         found.push("jax");
     }
+    if said("pytorch_profiler_schema") || any(&|it| it.starts_with("aten::")) {
+        found.push("torch");
+    }
     found
 }
 

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use trace::{EventId, NumberKey, OpKind, StrId, Trace, TrackId, TrackKind};
 
+use crate::step_time::runs_backward;
 use crate::{Analysis, Model, Tables};
 
 mod ahead;
@@ -541,7 +542,9 @@ fn phase_of(trace: &Trace, calls: &[(EventId, StrId)], cycle: usize) -> usize {
 fn by_period(trace: &Trace, host: TrackId) -> Option<Found> {
     let on = |kind| -> Vec<TrackId> {
         let tracks = trace.tracks_below(host, kind);
-        tracks.filter(|&it| !is_pipeline_thread(trace.track_name(it))).collect()
+        let makes_steps =
+            |&it: &TrackId| !is_pipeline_thread(trace.track_name(it)) && !runs_backward(trace, it);
+        tracks.filter(makes_steps).collect()
     };
     let busiest = |tracks: &[TrackId]| {
         let size = |it: &TrackId| (trace.tracks[it.row()].events.len(), std::cmp::Reverse(*it));

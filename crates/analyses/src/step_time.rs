@@ -619,6 +619,29 @@ fn is_runtime_pool(name: &str) -> bool {
     ["pjrt", "py_xla", "tfrt"].iter().any(|it| name.contains(it))
 }
 
+/// A thread on which PyTorch's engine runs the backward pass: who called it waits meanwhile, and
+/// nothing of its own thread says so. Without an accelerator the caller's own thread runs it, among
+/// other ops.
+pub fn runs_backward(trace: &Trace, track: TrackId) -> bool {
+    if !trace.tracks[track.row()].kinds.contains(OpKind::CallOp) {
+        return false;
+    }
+    let outer = trace.tracks[track.row()].rows().take(MOST_LOOKED_AT).filter(|&row| {
+        matches!(trace.events.kind[row], OpKind::Op | OpKind::CallOp)
+            && trace.events.parent(EventId(row as u32)).is_none()
+    });
+    let (mut n_all, mut n_backward) = (0, 0);
+    for row in outer {
+        n_all += 1;
+        let name = trace.name(EventId(row as u32));
+        n_backward += usize::from(name.starts_with("autograd::engine::"));
+    }
+    n_backward > 0 && n_all - n_backward <= n_all / OF_ENGINE
+}
+
+/// At most one in so many of the ops on the engine's own thread is not its own.
+/// Source: choice, a guess: a thread that also trains has about as many others.
+const OF_ENGINE: usize = 10;
 /// As many events of a thread are asked for signs of Python.
 /// Source: choice, a bound on the work.
 const MOST_LOOKED_AT: usize = 5000;
@@ -628,7 +651,15 @@ const FEWEST_DEVICES: usize = 16;
 
 /// Whether a thread runs Python code: only then is a gap between calls the user's.
 fn is_python(trace: &Trace, track: TrackId) -> bool {
+    // PyTorch calls all threads of a process by the name of its program.
+    if runs_backward(trace, track) && !trace.tracks[track.row()].kinds.contains(OpKind::Step) {
+        return false;
+    }
+    // Its frames were recorded, or the training loop marks its steps on it.
+    let mut steps = trace.rows_of(track, OpKind::Step).take(MOST_LOOKED_AT);
     trace.track_name(track).contains("python")
+        || trace.tracks[track.row()].kinds.contains(OpKind::Python)
+        || steps.any(|row| trace.name(EventId(row as u32)) == "ProfilerStep")
         || trace.tracks[track.row()].rows().take(MOST_LOOKED_AT).any(|row| {
             let name = trace.name(EventId(row as u32));
             name.starts_with("TFE_Py") || name.starts_with('$') || name.starts_with("PjitFunction")
@@ -814,7 +845,7 @@ impl Others {
             };
             add(to, (start, end));
         }
-        if is_runtime_pool(trace.track_name(track)) {
+        if is_runtime_pool(trace.track_name(track)) || runs_backward(trace, track) {
             out.pools = out.framework.clone();
         }
         out

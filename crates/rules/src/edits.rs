@@ -9,6 +9,8 @@ use std::fmt::Display;
 use analyses::Tables;
 use analyses::run_info::frameworks;
 
+use crate::Fix;
+
 /// Code to write, by a stable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edit {
@@ -107,6 +109,18 @@ edits! {
     SOME_ROWS = "some-rows": "table_optimizer = keras.optimizers.Adagrad(0.01)\ntable_optimizer.apply([table_gradient], [embedding.embeddings])";
     STROBE_RUN = "strobe-run": "strobe run -- python train.py";
     PROFILE_LESS = "profile-less": "options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=1)\ntf.profiler.experimental.start(folder, options=options)";
+    WORKERS_TORCH = "workers-torch": "loader = DataLoader(data, batch_size, num_workers=4, persistent_workers=True)";
+    PIN_MEMORY_TORCH = "pin-memory-torch": "loader = DataLoader(data, batch_size, num_workers=4, pin_memory=True)\nx = x.to(device, non_blocking=True)";
+    COMPILE_TORCH = "compile-torch": "model = torch.compile(model)";
+    AUTOCAST_TORCH = "autocast-torch": "with torch.autocast(device_type=device.type, dtype=torch.bfloat16):\n    loss = loss_of(model(x), y)";
+    TF32_TORCH = "tf32-torch": "torch.set_float32_matmul_precision(\"high\")";
+    RECOMPUTE_TORCH = "recompute-torch": "y = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)";
+    FLOAT32_TORCH = "float32-torch": "model, x = model.float(), x.float()";
+    FEWER_THREADS_TORCH = "fewer-threads-torch": "torch.set_num_threads({})";
+    SAVE_SELDOM_TORCH = "save-seldom-torch": "if step % 1000 == 0:\n    torch.save(model.state_dict(), path)";
+    BATCH_OF_TORCH = "batch-of-torch": "loader = DataLoader(data, batch_size={})";
+    SPLIT_REQUESTS_TORCH = "split-requests-torch": "for part in torch.split(x, MAX): serve(part)  # at most MAX rows at a time";
+    PROFILE_LESS_TORCH = "profile-less-torch": "torch.profiler.profile(record_shapes=False, profile_memory=False, with_stack=False)";
     PROFILE_LESS_JAX = "profile-less-jax": "options = jax.profiler.ProfileOptions()\noptions.python_tracer_level = 0\njax.profiler.start_trace(folder, profiler_options=options)";
 }
 
@@ -114,6 +128,98 @@ edits! {
 /// its compiled calls, TensorFlow's also those of tf.data.
 pub fn is_jax(tables: &Tables) -> bool {
     frameworks(tables.trace()).contains(&"jax")
+}
+
+/// Whether PyTorch computes, and no other framework left its names.
+pub fn is_torch(tables: &Tables) -> bool {
+    frameworks(tables.trace()) == ["torch"]
+}
+
+/// Edits that are plain Python, or strobe's own: right for every framework.
+const OF_ALL: [Edit; 4] = [TIMES_LARGER_BATCH, KEEP_NUMBERS, DROP, STROBE_RUN];
+
+/// What PyTorch has in place of others' edits, and what to call it.
+const IN_TORCH: [(&[Edit], &str, Edit); 12] = [
+    (
+        &[
+            PARALLEL_MAP,
+            PARALLEL_AND_AHEAD,
+            PREFETCH,
+            PARALLEL_READS,
+            FROM_ARRAYS,
+            IN_TENSORFLOW_OPS,
+        ],
+        "Make batches in worker processes, ahead of the step",
+        WORKERS_TORCH,
+    ),
+    (
+        &[TO_DEVICE_AHEAD],
+        "Copy batches from pinned memory, while the device computes",
+        PIN_MEMORY_TORCH,
+    ),
+    (&[XLA, TF_FUNCTION], "Compile the model", COMPILE_TORCH),
+    (&[MIXED_FLOAT16, MIXED_BFLOAT16], "Compute in 16 bits", AUTOCAST_TORCH),
+    (&[TF32], "Let matrix products use TF32", TF32_TORCH),
+    (&[RECOMPUTE], "Compute activations again instead of keeping them", RECOMPUTE_TORCH),
+    (&[FLOAT32], "Compute in 32 bits", FLOAT32_TORCH),
+    (&[FEWER_THREADS], "Use as many threads as there are cores", FEWER_THREADS_TORCH),
+    (&[SAVE_SELDOM], "Save less often", SAVE_SELDOM_TORCH),
+    (&[BATCH_OF], "Use a larger batch", BATCH_OF_TORCH),
+    (&[SPLIT_REQUESTS], "Split large requests", SPLIT_REQUESTS_TORCH),
+    (&[PROFILE_LESS], "Record less", PROFILE_LESS_TORCH),
+];
+
+impl Edit {
+    /// What stands in place of `{}` in an edit as it was printed; `None`: it is another edit.
+    fn value_in<'a>(&self, printed: &'a str) -> Option<&'a str> {
+        match self.text.split_once("{}") {
+            None => (self.text == printed).then_some(""),
+            // The same value may stand there twice.
+            Some((before, _)) => {
+                let rest = printed.strip_prefix(before)?;
+                let n =
+                    rest.find(|it: char| !it.is_alphanumeric() && it != '_').unwrap_or(rest.len());
+                let value = &rest[..n];
+                (self.text.replace("{}", value) == printed).then_some(value)
+            }
+        }
+    }
+}
+
+/// Puts the edits of a finding into PyTorch's words, and drops those that it has no words for: of
+/// another framework's advice nothing is left.
+pub fn in_torch(fixes: &mut Vec<Fix>) {
+    fixes.retain_mut(|fix| {
+        let Some(printed) = &fix.edit else { return !names_another_framework(&fix.text) };
+        if OF_ALL.iter().any(|it| it.value_in(printed).is_some()) {
+            return !names_another_framework(&fix.text);
+        }
+        let found = IN_TORCH.iter().find_map(|(theirs, text, ours)| {
+            let value = theirs.iter().find_map(|it| it.value_in(printed))?;
+            Some((*text, ours.with(value)))
+        });
+        let Some((text, edit)) = found else { return false };
+        fix.text = text.to_owned();
+        fix.edit = Some(edit.into());
+        (fix.site, fix.diff) = (None, None);
+        true
+    });
+    // Several edits of others can be one of PyTorch's.
+    let mut met: Vec<String> = Vec::new();
+    fixes.retain(|fix| match &fix.edit {
+        Some(edit) if met.contains(edit) => false,
+        Some(edit) => {
+            met.push(edit.clone());
+            true
+        }
+        None => true,
+    });
+}
+
+fn names_another_framework(text: &str) -> bool {
+    ["TensorFlow", "Keras", "tf.", "XLA", "JAX", "jax.", "jit_compile"]
+        .iter()
+        .any(|it| text.contains(it))
 }
 
 /// An edit in the words of the framework that the run uses.
@@ -150,6 +256,7 @@ mod tests {
     use std::path::Path;
 
     use super::ALL;
+    use crate::{Change, Fix};
 
     /// `UPDATE=1 cargo test` writes it anew; `bench/edits/printed` runs all of them.
     #[test]
@@ -168,6 +275,46 @@ mod tests {
             kept, fresh,
             "run `UPDATE=1 cargo test -p rules edits`, then bench/edits/printed"
         );
+    }
+
+    #[test]
+    fn a_run_of_pytorch_gets_its_own_edits_or_none() {
+        let mut fixes = vec![
+            Fix::new(Change::Prefetch, "Prefetch").edit(super::PREFETCH),
+            Fix::new(Change::ParallelMap, "Map in parallel").edit(super::PARALLEL_AND_AHEAD),
+            Fix::new(Change::LargerBatch, "Use 4 times as many")
+                .edit(super::TIMES_LARGER_BATCH.with(4)),
+            Fix::new(Change::LargerBatch, "A batch of 64").edit(super::BATCH_OF.with(64)),
+            Fix::new(Change::StepsPerCall, "Run several").edit(super::STEPS_PER_EXECUTION),
+            Fix::new(Change::LessMemory, "Let tf.data buffer less"),
+            Fix::new(Change::FillDevice, "Give each launch more work"),
+        ];
+        super::in_torch(&mut fixes);
+        let left: Vec<_> =
+            fixes.iter().map(|it| (it.text.as_str(), it.edit.as_deref().unwrap_or(""))).collect();
+        assert_eq!(
+            left,
+            [
+                ("Make batches in worker processes, ahead of the step", super::WORKERS_TORCH.text),
+                ("Use 4 times as many", "batch_size = batch_size * 4"),
+                ("Use a larger batch", "loader = DataLoader(data, batch_size=64)"),
+                ("Give each launch more work", ""),
+            ]
+        );
+    }
+
+    /// Whatever a rule prints has a counterpart, or is known to have none.
+    #[test]
+    fn no_edit_of_another_framework_is_left() {
+        for edit in ALL.iter().filter(|it| !it.key.ends_with("-torch")) {
+            let mut fixes = vec![Fix::new(Change::Capture, "It").edit(edit.with(3))];
+            super::in_torch(&mut fixes);
+            for fix in fixes {
+                let text = fix.edit.unwrap_or_default();
+                let foreign = ["tf.", "keras", "jax", "jnp", "jit_compile", "model.compile"];
+                assert!(!foreign.iter().any(|it| text.contains(it)), "{}: {text}", edit.key);
+            }
+        }
     }
 
     fn quoted(text: &str) -> String {

@@ -162,9 +162,13 @@ pub fn diagnose(tables: &Tables) -> Diagnosis {
 fn diagnose_by(rules: &[&'static dyn Rule], tables: &Tables) -> Diagnosis {
     let mut found: Vec<(&'static dyn Rule, Finding)> = Vec::new();
     let mut not_checked = Vec::new();
+    let is_torch = edits::is_torch(tables);
     for &rule in rules {
         match rule.check(tables) {
             Verdict::Found(mut finding) => {
+                if is_torch {
+                    edits::in_torch(&mut finding.fix);
+                }
                 finding.settle(tables);
                 found.push((rule, *finding));
             }

@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
+use sources::chrome::Chrome;
+use sources::{HEAD, Source as _};
 use walkdir::{DirEntry, WalkDir};
 
 use self::events::{Log, is_events};
@@ -41,8 +43,6 @@ pub struct Run {
     pub log_folder: PathBuf,
     /// Event files that belong here and are more than is read at once.
     pub n_left_out: usize,
-    /// Profiles that a capture kept and no source can read yet.
-    pub unread: Vec<PathBuf>,
     /// Folders and links that could not be looked into.
     pub unreadable: Vec<Unreadable>,
     /// Folders of the runs that were not taken, newest first.
@@ -101,7 +101,6 @@ impl Run {
             files: Vec::new(),
             log_folder: path.to_owned(),
             n_left_out: 0,
-            unread: Vec::new(),
             unreadable: Vec::new(),
             others: Vec::new(),
         };
@@ -119,7 +118,8 @@ impl Run {
         run.unreadable = found.unreadable;
         let mut runs: Vec<(PathBuf, Vec<PathBuf>)> = found.runs.into_iter().collect();
         runs.sort_by_cached_key(|(folder, files)| {
-            std::cmp::Reverse((when(folder, files), folder.clone()))
+            let has_xplane = files.iter().any(|it| is_xplane(it));
+            std::cmp::Reverse((has_xplane, when(folder, files), folder.clone()))
         });
         if let Some(wanted) = wanted {
             // Stable: the others stay newest first.
@@ -137,9 +137,8 @@ impl Run {
             run.folder = folder.clone();
             run.files = files;
             // Profiles say when the trace begins; what was recorded beside them follows.
-            run.files.sort_by_key(|it| !is_profile(it));
+            run.files.sort_by_key(|it| is_beside(it));
             run.others = runs.map(|it| it.0).collect();
-            run.unread = unread(&folder);
             let log = match found.wholes.contains(&folder) {
                 true => Log::below(&folder, &found.events, &folder),
                 false => {
@@ -175,6 +174,8 @@ impl Run {
 /// What lies below a path.
 #[derive(Default)]
 struct Found {
+    /// The folder that the user named.
+    named: PathBuf,
     runs: BTreeMap<PathBuf, Vec<PathBuf>>,
     /// Those of `runs` that a capture of ours wrote.
     wholes: BTreeSet<PathBuf>,
@@ -195,7 +196,7 @@ struct Link {
 
 impl Found {
     fn below(path: &Path) -> Found {
-        let mut found = Found::default();
+        let mut found = Found { named: path.to_owned(), ..Found::default() };
         // A link to a folder above leads back here, through everything else that is there.
         let without_links = fs::canonicalize(path).unwrap_or_default();
         for above in without_links.ancestors().skip(1) {
@@ -212,6 +213,13 @@ impl Found {
         }
         for files in found.runs.values_mut() {
             files.sort();
+            // What TensorFlow and JAX write beside a profile is the same once more, and less.
+            let with_xplane = files.iter().filter(|it| is_xplane(it)).filter_map(|it| it.parent());
+            let with_xplane: HashSet<PathBuf> = with_xplane.map(Path::to_owned).collect();
+            files.retain(|it| {
+                let is_copy = it.parent().is_some_and(|it| with_xplane.contains(it));
+                is_xplane(it) || is_beside(it) || !is_copy
+            });
         }
         found
     }
@@ -263,7 +271,12 @@ impl Found {
 
     fn file(&mut self, path: &Path, about: &Metadata, whole: Option<&Path>) {
         let folder = path.parent().unwrap_or(Path::new(""));
-        if is_profile(path) || (whole == Some(folder) && is_beside(path)) {
+        // Of a whole folder of data every file would have to be opened: only of the one named.
+        let is_named = folder == self.named;
+        if is_profile(path)
+            || (whole == Some(folder) && is_beside(path))
+            || (is_json(path, is_named) && is_chrome_trace(path))
+        {
             self.wholes.extend(whole.map(Path::to_owned));
             let run = whole.unwrap_or(folder).to_owned();
             let is_new =
@@ -316,22 +329,45 @@ fn is_beside(path: &Path) -> bool {
             && ["python-", "stacks-"].iter().any(|it| name.starts_with(it)))
 }
 
+/// Files that are profiles by their names.
 fn is_profile(path: &Path) -> bool {
-    let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = file_name(path);
+    is_xplane(path) || name.ends_with(".pt.trace.json") || name.ends_with(".pt.trace.json.gz")
+}
+
+fn is_xplane(path: &Path) -> bool {
+    let name = file_name(path);
     name.ends_with("xplane.pb") || name.ends_with("xplane.pb.gz")
 }
 
-/// What PyTorch's profiler left in a capture of ours.
-fn unread(folder: &Path) -> Vec<PathBuf> {
-    if !is_capture(folder) {
-        return Vec::new();
+/// Files that may be Chrome traces: with that word in their names, or any in the folder that was
+/// named.
+fn is_json(path: &Path, is_named: bool) -> bool {
+    let name = file_name(path);
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    name.ends_with("trace.json") || (is_named && name.ends_with(".json"))
+}
+
+/// Whether its first bytes are those of a Chrome trace.
+fn is_chrome_trace(path: &Path) -> bool {
+    let Ok(mut file) = runlog::open(path) else { return false };
+    let mut head = Vec::new();
+    if (&mut file).take(HEAD as u64).read_to_end(&mut head).is_err() {
+        return false;
     }
-    let Ok(entries) = fs::read_dir(folder.join("torch")) else { return Vec::new() };
-    let is_kept = |it: &PathBuf| it.to_string_lossy().ends_with(".pt.trace.json");
-    let mut files: Vec<PathBuf> =
-        entries.filter_map(|it| Some(it.ok()?.path())).filter(is_kept).collect();
-    files.sort();
-    files
+    if head.starts_with(&[0x1F, 0x8B]) {
+        let mut unzipped = Vec::new();
+        let zipped = flate2::bufread::MultiGzDecoder::new(head.as_slice());
+        // The head ends inside: what came before that is there.
+        let _ = zipped.take(HEAD as u64).read_to_end(&mut unzipped);
+        head = unzipped;
+    }
+    head.truncate(HEAD);
+    Chrome.sniff(&head)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// When a run was made: profilers name its folder by the time; else by its newest file.

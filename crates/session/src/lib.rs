@@ -46,7 +46,8 @@ pub enum OpenError {
     Missing { path: PathBuf },
     #[error(
         "no profile in this folder\n  hint: a profile is a file *.xplane.pb, mostly below \
-         plugins/profile/<run>; Keras puts that below train/\n  path: {}",
+         plugins/profile/<run>, where Keras puts it below train/; or a trace of PyTorch, \
+         *.pt.trace.json\n  path: {}",
         path.display()
     )]
     NoProfile { path: PathBuf },
@@ -130,10 +131,6 @@ impl Session {
             format!("event files, of {} that belong here", run.files.len() + run.n_left_out)
         });
         name_runs(&mut out, &run.log_folder);
-        unreadable.extend(run.unread.iter().map(|file| {
-            let file = below(&run.path, file);
-            format!("{file}: PyTorch's profile is kept, and cannot be read yet; Perfetto shows it")
-        }));
         out.note_many(NoteKind::UnreadableFile, unreadable.len() as u64, || list(&unreadable));
         progress(Progress::Sorting);
         let tables = Arc::new(Tables::new(Arc::new(out.finish())));
@@ -155,7 +152,6 @@ impl Session {
             files: Vec::new(),
             log_folder,
             n_left_out: 0,
-            unread: Vec::new(),
             unreadable: Vec::new(),
             others: Vec::new(),
             path: path.clone(),

@@ -288,7 +288,8 @@ fn of_op(trace: &Trace, op: &OpTime) -> Vec<EventId> {
         "device" => TrackKind::Stream,
         _ => TrackKind::Thread,
     };
-    let without_type = |name: &str| name.split_once(':').map_or(name, |it| it.0) == op.name;
+    let without_type =
+        |name: &str| name == op.name || name.split_once(':').map_or(name, |it| it.0) == op.name;
     let is_call = |name: &str| {
         let called = name.strip_prefix("EagerLocalExecute: ");
         called.is_some_and(|it| it == op.name || Some(it) == op.op_type.as_deref())

@@ -64,7 +64,7 @@ fn samples_without_a_profile_are_opened_too() {
     assert_eq!(seen, [(None, "cpu/all", 6000), (None, "memory/process", 6000)]);
 }
 
-/// What `strobe run` leaves of a PyTorch training: its profile cannot be read yet.
+/// What `strobe run` leaves of a PyTorch training whose profile is damaged.
 const TORCH: &str = r#"{"strobe":"python","version":1,"host":"box","pid":7,"thread":7,"script":"train.py"}
 ["framework","torch","2.15.0"]
 ["step-key",1000000000,"optimizer","SGD",7]
@@ -113,8 +113,8 @@ fn without_a_profile_that_can_be_read_what_is_there_is_told() {
     let machine = &report.beside.machine[0];
     assert_eq!((machine.cores_used, machine.memory_peak_bytes), (Some(1.0), Some(300.0)));
     let notes: Vec<_> = report.notes.iter().map(|it| (it.kind.name(), it.first.as_str())).collect();
-    let kept = "torch/7.pt.trace.json: PyTorch's profile is kept, and cannot be read yet; Perfetto shows it";
-    assert_eq!(notes, [("unreadable-file", kept)]);
+    let broken = "torch/7.pt.trace.json: not a profile that strobe can read";
+    assert_eq!(notes, [("unreadable-file", broken)]);
     assert_eq!(
         headline(&report),
         "Each step takes 10 ms by the run's own clock; without a profile it cannot be said where the time goes."

@@ -46,6 +46,10 @@ pub enum SourceError {
     Broken { reader: &'static str, what: String },
 }
 
+/// As many first bytes as a source is shown, to say whether it knows the file: what was put before
+/// the events of a trace can be some ten thousand.
+pub const HEAD: usize = 64 << 10;
+
 /// Every source. The list is the `mod` line and the registration.
 macro_rules! registry {
     ($($module:ident :: $source:ident),* $(,)?) => {
@@ -54,7 +58,7 @@ macro_rules! registry {
     };
 }
 
-registry![hardware::Hardware, python::Python, tfevents::TfEvents, xplane::XPlane];
+registry![chrome::Chrome, hardware::Hardware, python::Python, tfevents::TfEvents, xplane::XPlane];
 
 /// Reads one file with the source that knows it.
 pub fn read(input: &Input<'_>, out: &mut TraceBuilder) -> Result<&'static str, SourceError> {
@@ -62,7 +66,7 @@ pub fn read(input: &Input<'_>, out: &mut TraceBuilder) -> Result<&'static str, S
         return Err(SourceError::Empty);
     }
     let (mut head, pieces) = (Vec::new(), Pieces::new(&*input.bytes));
-    let head = pieces.read(0..4096, &mut head);
+    let head = pieces.read(0..HEAD, &mut head);
     if head.is_empty() {
         pieces.refuse_fault()?;
     }

@@ -56,8 +56,9 @@ impl Source for XPlane {
 
     /// No magic number exists: the first field that XSpace has must look like a plane or a text.
     fn sniff(&self, head: &[u8]) -> bool {
-        // A record's length may look like an empty field; that its sum follows is no accident.
-        if is_framed(head) {
+        // A record's length may look like an empty field; that its sum follows is no accident. A
+        // line break looks like the first field of a plane: where JSON follows, it is one.
+        if is_framed(head) || is_json(head) {
             return false;
         }
         let mut fields = Fields::new(head);
@@ -93,6 +94,18 @@ impl Source for XPlane {
         pieces.note(input.path.display(), Change::None, out);
         out.source(Box::new(Planes::new(input.bytes.clone(), file_name(input), read?)));
         Ok(())
+    }
+}
+
+/// Whether a text of JSON begins here: a bracket behind nothing but blanks, and behind that another
+/// one, a text, or the end. No plane begins so: it would be as many bytes long as a blank counts,
+/// and of a field that no plane has.
+fn is_json(head: &[u8]) -> bool {
+    let mut plain = head.iter().copied().filter(|it| !it.is_ascii_whitespace());
+    match plain.next() {
+        Some(b'{') => matches!(plain.next(), Some(b'"' | b'}')),
+        Some(b'[') => matches!(plain.next(), Some(b'{' | b'[' | b']' | b'"' | b'-' | b'0'..=b'9')),
+        _ => false,
     }
 }
 
@@ -504,6 +517,15 @@ fn kind_of_line(plane: PlaneKind, name: &str) -> TrackKind {
         PlaneKind::Tpu if name == "XLA Ops" || name == "Sparse Core Ops" => TrackKind::Stream,
         _ => TrackKind::Summary,
     }
+}
+
+/// The same of a line of a GPU's and a TPU's plane, as other formats copy them.
+pub fn kind_of_gpu_line(name: &str) -> TrackKind {
+    kind_of_line(PlaneKind::Gpu, name)
+}
+
+pub fn kind_of_tpu_line(name: &str) -> TrackKind {
+    kind_of_line(PlaneKind::Tpu, name)
 }
 
 fn make_tracks(

@@ -43,6 +43,10 @@ pub struct TraceBuilder {
     start: Vec<i64>,
     dur: Vec<i64>,
     detail: Vec<u32>,
+    /// 0 where the source left it to the name, else an [`OpKind`] counted from 1.
+    kind: Vec<u8>,
+    /// Tracks whose source wants to know of events that overlap and do not nest.
+    nesting_checked: Vec<TrackId>,
     args: Vec<ArgRun>,
     details: Vec<Detail>,
     departs: Vec<Keys>,
@@ -136,6 +140,8 @@ pub struct ColumnsMut<'a> {
     pub dur: &'a mut [i64],
     /// [`DetailId`]s.
     pub detail: &'a mut [u32],
+    /// 0 leaves the kind to the name; else [`OpKind::said`].
+    pub kind: &'a mut [u8],
 }
 
 impl<'a> ColumnsMut<'a> {
@@ -146,9 +152,16 @@ impl<'a> ColumnsMut<'a> {
         let (start, start_rest) = self.start.split_at_mut(n);
         let (dur, dur_rest) = self.dur.split_at_mut(n);
         let (detail, detail_rest) = self.detail.split_at_mut(n);
+        let (kind, kind_rest) = self.kind.split_at_mut(n);
         (
-            ColumnsMut { name, start, dur, detail },
-            ColumnsMut { name: name_rest, start: start_rest, dur: dur_rest, detail: detail_rest },
+            ColumnsMut { name, start, dur, detail, kind },
+            ColumnsMut {
+                name: name_rest,
+                start: start_rest,
+                dur: dur_rest,
+                detail: detail_rest,
+                kind: kind_rest,
+            },
         )
     }
 
@@ -239,6 +252,13 @@ impl TraceBuilder {
         }
     }
 
+    /// Says what an event is, where its source knows more than a name tells.
+    pub fn set_kind(&mut self, event: EventId, kind: OpKind) {
+        if let Some(it) = self.kind.get_mut(event.row()) {
+            *it = kind.said();
+        }
+    }
+
     pub fn detail(&mut self, detail: Detail) -> DetailId {
         self.details.push(detail);
         DetailId((self.details.len() - 1) as u32)
@@ -278,11 +298,13 @@ impl TraceBuilder {
             self.start = vec![0; to];
             self.dur = vec![0; to];
             self.detail = vec![0; to];
+            self.kind = vec![0; to];
         } else {
             self.name.resize(to, 0);
             self.start.resize(to, 0);
             self.dur.resize(to, 0);
             self.detail.resize(to, 0);
+            self.kind.resize(to, 0);
         }
         let mut at = from as u32;
         for &(track, n) in runs {
@@ -305,7 +327,8 @@ impl TraceBuilder {
             name: &mut self.name[rows.clone()],
             start: &mut self.start[rows.clone()],
             dur: &mut self.dur[rows.clone()],
-            detail: &mut self.detail[rows],
+            detail: &mut self.detail[rows.clone()],
+            kind: &mut self.kind[rows],
         }
     }
 
@@ -440,6 +463,19 @@ impl TraceBuilder {
         self.window = self.window.max(Some(end));
     }
 
+    /// Events of this track are counted that overlap another and do not lie inside it.
+    pub fn check_nesting(&mut self, track: TrackId) {
+        self.nesting_checked.push(track);
+    }
+
+    /// Gives a track another name, as that may stand behind its events.
+    pub fn rename_track(&mut self, track: TrackId, name: &str) {
+        let name = self.text(name);
+        if let Some(it) = self.tracks.get_mut(track.row()) {
+            it.name = name;
+        }
+    }
+
     /// Records something skipped or guessed. `first` is described only once.
     pub fn note(&mut self, kind: NoteKind, first: impl FnOnce() -> String) {
         self.note_many(kind, 1, first);
@@ -460,6 +496,7 @@ impl TraceBuilder {
         for (track, over) in self.tracks.iter_mut().zip(over) {
             track.over = over.map(Time);
         }
+        self.note_overlaps();
         let edges = join(&self.departs, &self.arrives, &moved);
         self.departs = Vec::new();
         self.arrives = Vec::new();
@@ -505,7 +542,7 @@ impl TraceBuilder {
             clock_shifts: Vec::new(),
             notes: self.notes,
         };
-        let (kind, kinds) = classify(&trace);
+        let (kind, kinds) = classify(&trace, self.kind);
         trace.events.kind = kind;
         for (track, kinds) in kinds {
             trace.tracks[track].kinds.insert_all(kinds);
@@ -580,7 +617,8 @@ impl TraceBuilder {
         gather(&mut self.name, rows.clone(), order);
         gather(&mut self.start, rows.clone(), order);
         gather(&mut self.dur, rows.clone(), order);
-        gather(&mut self.detail, rows, order);
+        gather(&mut self.detail, rows.clone(), order);
+        gather(&mut self.kind, rows, order);
     }
 
     /// For each event the row of the innermost one around it on its track, counted from 1; for
@@ -627,6 +665,41 @@ impl TraceBuilder {
         });
         let over = over.collect();
         (parent, over)
+    }
+
+    /// Counts events that begin inside another one of their track and outlast it.
+    fn note_overlaps(&mut self) {
+        let counted = self.nesting_checked.par_iter().map(|&track| {
+            let (mut open, mut count, mut first): (Vec<i64>, u64, Option<usize>) =
+                (Vec::new(), 0, None);
+            for row in self.tracks[track.row()].rows() {
+                let start = self.start[row];
+                let end = start.saturating_add(self.dur[row]);
+                while open.last().is_some_and(|&it| it <= start) {
+                    open.pop();
+                }
+                if open.last().is_some_and(|&it| it < end) {
+                    count += 1;
+                    first.get_or_insert(row);
+                    while open.last().is_some_and(|&it| it < end) {
+                        open.pop();
+                    }
+                }
+                if end > start {
+                    open.push(end);
+                }
+            }
+            (track, count, first)
+        });
+        let counted: Vec<(TrackId, u64, Option<usize>)> = counted.collect();
+        for (track, count, first) in counted {
+            let Some(first) = first else { continue };
+            let name = self.strings.get(StrId(self.name[first])).to_owned();
+            let track = self.strings.get(self.tracks[track.row()].name).to_owned();
+            self.note_many(NoteKind::BadlyNested, count, || {
+                format!("{name} on {track} outlasts the event that it begins in")
+            });
+        }
     }
 }
 
@@ -781,9 +854,9 @@ impl Lookup {
     }
 }
 
-/// What each event does: from its name, looked at once, and what its detail adds. Then for
-/// pieces of tracks all that was met there.
-fn classify(trace: &Trace) -> (Vec<OpKind>, Vec<(usize, OpKinds)>) {
+/// What each event does: as its source said, else from its name, looked at once, and what its
+/// detail adds. Then for pieces of tracks all that was met there.
+fn classify(trace: &Trace, mut said: Vec<u8>) -> (Vec<OpKind>, Vec<(usize, OpKinds)>) {
     let names: Vec<&str> = trace.strings.iter().map(|(_, text)| text).collect();
     let on_host: Vec<OpKind> = names.par_iter().map(|it| OpKind::on_host(it)).collect();
     let on_device: Vec<OpKind> = names.par_iter().map(|it| OpKind::on_device(it)).collect();
@@ -793,9 +866,8 @@ fn classify(trace: &Trace) -> (Vec<OpKind>, Vec<(usize, OpKinds)>) {
         .map(|it| it.hlo_category.and_then(|it| of_hlo_category(trace.text(it))))
         .collect();
 
-    let mut kind = vec![OpKind::User; trace.events.len()];
     let mut runs = Vec::new();
-    let mut rest = kind.as_mut_slice();
+    let mut rest = said.as_mut_slice();
     for (at, track) in trace.tracks.iter().enumerate() {
         let (mut run, others) = rest.split_at_mut(track.events.len());
         rest = others;
@@ -812,12 +884,16 @@ fn classify(trace: &Trace) -> (Vec<OpKind>, Vec<(usize, OpKinds)>) {
     let met = runs.into_par_iter().map(|(at, first, kinds)| {
         let track = trace.tracks[at].kind;
         let mut met = OpKinds::default();
-        for (row, kind) in (first..).zip(kinds) {
+        for (row, said) in (first..).zip(kinds) {
+            if let Some(kind) = OpKind::of_said(*said) {
+                met.insert(kind);
+                continue;
+            }
             let name = events.name[row].row();
             // Where most events have none, that column was never written to: it is only read,
             // page by page, where it decides.
             let detail = || events.detail[row].row();
-            *kind = match track {
+            let kind = match track {
                 TrackKind::Steps => OpKind::Step,
                 TrackKind::Summary => OpKind::Summary,
                 TrackKind::Stream => by_category[detail()].unwrap_or(on_device[name]),
@@ -826,12 +902,14 @@ fn classify(trace: &Trace) -> (Vec<OpKind>, Vec<(usize, OpKinds)>) {
                     known => known,
                 },
             };
-            met.insert(*kind);
+            met.insert(kind);
+            *said = kind.said();
         }
         (at, met)
     });
     let met = met.collect();
-    (kind, met)
+    // Same size and alignment: these collect in place.
+    (said.into_iter().map(|it| OpKind::of_said(it).unwrap_or_default()).collect(), met)
 }
 
 /// A host event whose name says nothing, but whose detail does.
@@ -981,5 +1059,57 @@ fn of_memory(memory: &str) -> OpKind {
 impl std::fmt::Debug for TraceBuilder {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "TraceBuilder({} tracks, {} events)", self.tracks.len(), self.name.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TraceBuilder;
+    use crate::{Dur, EventId, NoteKind, OpKind, Time, TrackKind};
+
+    #[test]
+    fn what_a_source_says_of_a_kind_stays_and_follows_its_row() {
+        let mut out = TraceBuilder::new();
+        let thread = out.track(None, TrackKind::Thread, "main");
+        let summary = out.track(None, TrackKind::Summary, "drawn");
+        // Out of order: rows move.
+        let late = out.event(thread, "aten::mm", Time(50), Dur(10));
+        out.set_kind(late, OpKind::Op);
+        out.event(thread, "IteratorGetNext", Time(0), Dur(10));
+        let drawn = out.event(summary, "Stream Sync", Time(0), Dur(10));
+        out.set_kind(drawn, OpKind::Sync);
+        out.event(summary, "module", Time(20), Dur(10));
+        let rows = out.reserve(thread, 2);
+        let columns = out.columns(rows);
+        let (first, mut second) = columns.split(1);
+        first.start[0] = 80;
+        first.kind[0] = OpKind::Save.said();
+        second.give_up(0..1);
+        let trace = out.finish();
+        assert_eq!(
+            trace.events.kind,
+            [OpKind::InputWait, OpKind::Op, OpKind::Save, OpKind::Sync, OpKind::Summary]
+        );
+        assert_eq!(trace.name(EventId(1)), "aten::mm");
+        assert!(trace.tracks[thread.row()].kinds.contains(OpKind::Save));
+        assert!(!trace.tracks[thread.row()].kinds.contains(OpKind::User));
+    }
+
+    #[test]
+    fn events_that_outlast_the_one_they_begin_in_are_counted_where_asked_for() {
+        let overlaps = |check: bool| {
+            let mut out = TraceBuilder::new();
+            let thread = out.track(None, TrackKind::Thread, "main");
+            for (start, dur) in [(0, 100), (10, 20), (20, 20), (20, 5), (90, 20), (110, 5)] {
+                out.event(thread, "it", Time(start), Dur(dur));
+            }
+            if check {
+                out.check_nesting(thread);
+            }
+            let notes = out.finish().notes;
+            notes.iter().find(|it| it.kind == NoteKind::BadlyNested).map(|it| it.count)
+        };
+        assert_eq!(overlaps(true), Some(2));
+        assert_eq!(overlaps(false), None);
     }
 }

@@ -558,6 +558,8 @@ pub enum NoteKind {
     LostArguments,
     /// A device's clock is not the host's: its events were moved.
     ClockShifted,
+    /// Events that begin inside another one of their thread and outlast it. They are kept.
+    BadlyNested,
 }
 
 impl NoteKind {
@@ -578,6 +580,7 @@ impl NoteKind {
             NoteKind::FileChanged => "file-changed",
             NoteKind::LostArguments => "lost-arguments",
             NoteKind::ClockShifted => "clock-shifted",
+            NoteKind::BadlyNested => "badly-nested",
         }
     }
 }

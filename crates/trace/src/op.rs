@@ -107,6 +107,16 @@ impl OpKind {
         OpKind::Summary,
     ];
 
+    /// As it stands in a column that a source fills, in which 0 says nothing.
+    pub fn said(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The other way round.
+    pub fn of_said(said: u8) -> Option<OpKind> {
+        OpKind::ALL.get(usize::from(said).checked_sub(1)?).copied()
+    }
+
     /// The word used in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -177,6 +187,7 @@ impl OpKind {
             return match op.family {
                 OpFamily::TfData => OpKind::InputStage,
                 OpFamily::TensorFlow | OpFamily::Jax => of_op_type(op.op_type),
+                OpFamily::Torch => OpKind::Op,
             };
         }
         if name == "TraceContext" || name == "Profiled batch" {
@@ -446,6 +457,7 @@ pub enum OpFamily {
     TensorFlow,
     TfData,
     Jax,
+    Torch,
 }
 
 /// An op's name taken apart: `scope/sub/name:Type`.
@@ -463,6 +475,9 @@ impl<'a> OpName<'a> {
         let (left, right) = text.split_once(':')?;
         if left == "Iterator" {
             return Some(OpName { family: OpFamily::TfData, name: text, op_type: "Dataset" });
+        }
+        if let Some(op_type) = right.strip_prefix(':').filter(|_| is_torch_library(left)) {
+            return Some(OpName { family: OpFamily::Torch, name: text, op_type });
         }
         let tensorflow =
             |op_type| Some(OpName { family: OpFamily::TensorFlow, name: left, op_type });
@@ -482,10 +497,15 @@ impl<'a> OpName<'a> {
     /// The scopes around the op, outermost first; empty at the top.
     pub fn scope(&self) -> &'a str {
         match self.family {
-            OpFamily::TfData => "",
+            OpFamily::TfData | OpFamily::Torch => "",
             _ => self.name.rsplit_once('/').map_or("", |(scope, _)| scope),
         }
     }
+}
+
+/// The namespaces of PyTorch's own ops.
+fn is_torch_library(text: &str) -> bool {
+    ["aten", "c10d", "c10d_functional", "_c10d_functional", "prims", "torchvision"].contains(&text)
 }
 
 fn is_tf_name(text: &str) -> bool {
@@ -548,9 +568,18 @@ mod tests {
             parse("a/MatMul_12:"),
             Some((OpFamily::TensorFlow, "a/MatMul_12", "MatMul", "a"))
         );
+        assert_eq!(parse("aten::mm"), Some((OpFamily::Torch, "aten::mm", "mm", "")));
         assert_eq!(parse("EagerLocalExecute: MatMul"), None);
         assert_eq!(parse("ThreadpoolListener::Record"), None);
         assert_eq!(parse("no colon"), None);
+    }
+
+    #[test]
+    fn what_a_source_says_comes_back() {
+        for kind in OpKind::ALL {
+            assert_eq!(OpKind::of_said(kind.said()), Some(kind));
+        }
+        assert_eq!((OpKind::of_said(0), OpKind::of_said(u8::MAX)), (None, None));
     }
 
     #[test]

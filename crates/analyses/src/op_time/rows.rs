@@ -1,5 +1,6 @@
 //! Makes rows of sums: looks at the names, once per distinct one, and joins what is of one op.
 
+use crate::run_info::frameworks;
 use hashbrown::HashMap;
 use trace::{Detail, OpFamily, OpName, StrId, Trace};
 
@@ -31,15 +32,26 @@ pub struct Rows<'a> {
     trace: &'a Trace,
     index: HashMap<Key<'a>, usize>,
     rows: Vec<Made<'a>>,
+    /// Whose ops are whose names do not say it.
+    untold: &'static str,
+}
+
+/// Whose an op is whose name does not say it: that of a trace is mostly one framework's.
+pub fn untold(trace: &Trace) -> &'static str {
+    match frameworks(trace)[..] {
+        [.., "torch"] => "torch",
+        _ => "tensorflow",
+    }
 }
 
 impl<'a> Rows<'a> {
     pub fn new(trace: &'a Trace) -> Rows<'a> {
-        Rows { trace, index: HashMap::new(), rows: Vec::new() }
+        Rows { trace, index: HashMap::new(), rows: Vec::new(), untold: untold(trace) }
     }
 
     pub fn of(&mut self, side: &'static str, what: What) -> &mut Made<'a> {
-        let Identity { name, op_type, family, module } = Identity::of(self.trace, what);
+        let Identity { name, op_type, family, module } =
+            Identity::of(self.trace, self.untold, what);
         let key = Key { side, name, family, module, eager: matches!(what, What::Eager(_)) };
         let at = *self.index.entry(key).or_insert_with(|| {
             let sum = Sum::NONE;
@@ -113,10 +125,10 @@ struct Identity<'a> {
 }
 
 impl<'a> Identity<'a> {
-    fn of(trace: &'a Trace, what: What) -> Identity<'a> {
+    fn of(trace: &'a Trace, untold: &'static str, what: What) -> Identity<'a> {
         let mut module = None;
         let (name, op_type, family) = match what {
-            What::Named(name) => named(trace.text(name)),
+            What::Named(name) => named(untold, trace.text(name)),
             What::Eager(call) => {
                 let name = trace.text(call);
                 let name = name.strip_prefix(EAGER_OP).unwrap_or(name);
@@ -135,7 +147,7 @@ impl<'a> Identity<'a> {
             What::Detailed(row) => {
                 let detail = &trace.details[row as usize];
                 match (op_of(trace, detail), detail.hlo_op) {
-                    (Some(op), _) => named(op),
+                    (Some(op), _) => named(untold, op),
                     (None, hlo_op) => {
                         module = detail.hlo_module;
                         let name = hlo_op.map_or("", |it| trace.text(it));
@@ -149,18 +161,24 @@ impl<'a> Identity<'a> {
 }
 
 /// The scopes around an op; `None` where it is of a kind that has none.
-pub fn scope(trace: &Trace, what: What) -> Option<&str> {
-    let it = Identity::of(trace, what);
+pub fn scope<'a>(trace: &'a Trace, untold: &'static str, what: What) -> Option<&'a str> {
+    let it = Identity::of(trace, untold, what);
     matches!(it.family, "tensorflow" | "jax").then(|| scope_of(it.name, it.family))
 }
 
 /// The framework's op: name, type, whose it is.
-fn named(text: &str) -> (&str, Option<String>, &'static str) {
+fn named<'a>(untold: &'static str, text: &'a str) -> (&'a str, Option<String>, &'static str) {
     let family = |it: OpFamily| match it {
         OpFamily::TensorFlow => "tensorflow",
         OpFamily::TfData => "tf.data",
         OpFamily::Jax => "jax",
+        OpFamily::Torch => "torch",
     };
+    // What others write into their names is none of PyTorch's: `gloo:all_reduce` is a whole name.
+    if untold == "torch" {
+        let op_type = text.split_once("::").map(|it| it.1.to_owned());
+        return (text, op_type, "torch");
+    }
     match OpName::parse(text) {
         Some(op) => (op.name, Some(op.op_type.to_owned()), family(op.family)),
         // Without a type, the last part of the name tells it, as it does where the type is empty.
@@ -168,7 +186,7 @@ fn named(text: &str) -> (&str, Option<String>, &'static str) {
             let typed = format!("{text}:");
             let op = OpName::parse(&typed).filter(|_| !text.contains(':'));
             let op_type = op.map(|it| it.op_type.to_owned());
-            (text, op_type, op.map_or("tensorflow", |it| family(it.family)))
+            (text, op_type, op.map_or(untold, |it| family(it.family)))
         }
     }
 }

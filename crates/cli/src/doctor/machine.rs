@@ -251,7 +251,7 @@ fn judge(versions: &[(&str, &str)], python: &str) -> Vec<Check> {
     }
     if let Some(version) = of("torch") {
         checks.push(match at_least(version, 2, 0) {
-            true => Check::good("PyTorch", format!("{version}; its profile is kept, not read yet")),
+            true => Check::good("PyTorch", version),
             false => Check::weak("PyTorch", version, "pip install 'torch>=2.0'"),
         });
     }

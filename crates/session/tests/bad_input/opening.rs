@@ -11,8 +11,13 @@ fn other_files_are_refused_with_a_reason() {
         ("text", b"loss 0.31 after 100 steps\n".repeat(50), "not a profile that strobe can read"),
         (
             "json",
-            br#"{"traceEvents": [{"ph": "X", "ts": 1}]}"#.to_vec(),
+            br#"{"losses": [{"step": 1, "loss": 0.5}]}"#.to_vec(),
             "not a profile that strobe can read",
+        ),
+        (
+            "trace without events",
+            br#"{"traceEvents": [{"ph": "M", "name": "process_name"}]}"#.to_vec(),
+            "no event in this trace could be read",
         ),
         ("png", png, "not a profile that strobe can read"),
         ("zeros", vec![0; 5000], "not a profile that strobe can read"),

@@ -20,11 +20,13 @@ pub fn repo() -> PathBuf {
 }
 
 /// Folders whose entries are runs: a short name, where it is, and whether it can be missing.
-const FOLDERS: [(&str, &str, bool); 6] = [
+const FOLDERS: [(&str, &str, bool); 8] = [
     ("synthetic", "testdata/synthetic", false),
     ("captured", "testdata/captured", false),
+    ("chrome", "testdata/chrome", false),
     ("scalars", "testdata/captured/scalars", false),
     ("corpus", "../shared/corpus/xplane", true),
+    ("kineto", "../shared/corpus/kineto", true),
     ("workloads", "../shared/workloads/profiles", true),
     ("bench", "bench/.work", true),
 ];

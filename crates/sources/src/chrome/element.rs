@@ -1,0 +1,68 @@
+//! One event of a Chrome trace, as it stands in the file.
+
+use super::json::{Cursor, Micros, Stop};
+
+/// What an event says; texts with their escapes, where they have any.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Element<'a> {
+    pub phase: u8,
+    pub name: &'a [u8],
+    pub cat: &'a [u8],
+    /// Number or text, as it stands.
+    pub pid: &'a [u8],
+    pub tid: &'a [u8],
+    pub ts: Option<Micros>,
+    pub dur: Option<Micros>,
+    pub id: &'a [u8],
+    pub args: &'a [u8],
+}
+
+impl<'a> Element<'a> {
+    /// Reads the object at the cursor. Of keys that come twice the last one counts.
+    #[inline]
+    pub fn read(cursor: &mut Cursor<'a>) -> Result<Element<'a>, Stop> {
+        cursor.expect(b'{')?;
+        let mut it = Element::default();
+        let mut first = true;
+        while let Some(key) = cursor.key(first)? {
+            first = false;
+            match key {
+                b"ph" => it.phase = *inner(cursor.value()?).first().unwrap_or(&0),
+                b"name" => it.name = inner(cursor.value()?),
+                b"cat" => it.cat = inner(cursor.value()?),
+                b"pid" => it.pid = cursor.value()?,
+                b"tid" => it.tid = cursor.value()?,
+                b"ts" => it.ts = Micros::parse(cursor.value()?),
+                b"dur" => it.dur = Micros::parse(cursor.value()?),
+                b"id" => it.id = cursor.value()?,
+                b"args" => it.args = cursor.value()?,
+                _ => _ = cursor.value()?,
+            }
+        }
+        Ok(it)
+    }
+
+    /// Whether it becomes an event of the trace. Told from itself alone: whoever looks for an
+    /// event's arguments later counts the same ones.
+    #[inline]
+    pub fn is_event(&self) -> bool {
+        match self.phase {
+            b'X' => self.ts.is_some() && self.dur.is_none_or(|it| it.whole >= 0),
+            b'B' | b'i' | b'I' | b'R' | b'n' | b'b' | b'S' => self.ts.is_some(),
+            _ => false,
+        }
+    }
+
+    /// TensorFlow ends its list by an empty object.
+    pub fn is_empty(&self) -> bool {
+        self.phase == 0 && self.name.is_empty() && self.args.is_empty() && self.ts.is_none()
+    }
+}
+
+/// Without its quotes, if it has any.
+fn inner(value: &[u8]) -> &[u8] {
+    match value {
+        [b'"', inner @ .., b'"'] => inner,
+        _ => value,
+    }
+}
