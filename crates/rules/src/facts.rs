@@ -13,6 +13,8 @@ use crate::Gain;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     pub n_steps: usize,
+    /// Steps of the host that has most: hosts in step with one another show the same one.
+    pub of_one_host: usize,
     pub step: Dur,
     pub median: Dur,
     /// In the order of the contract.
@@ -45,11 +47,18 @@ fn add_up(tables: &Tables) -> Option<Facts> {
     let mut durs: Vec<i64> = rows.iter().map(|it| it.dur_ps).collect();
     Some(Facts {
         n_steps: rows.len(),
+        of_one_host: most_of_a_host(tables),
         step: mean(|it| it.dur_ps),
         median: Dur(median(&mut durs)?),
         categories: CATEGORIES.map(|it| mean(it.1)),
         on_device: rows.iter().any(|it| it.device != "cpu"),
     })
+}
+
+fn most_of_a_host(tables: &Tables) -> usize {
+    let steps = tables.get::<Step>();
+    let hosts = steps.chunk_by(|a, b| a.host == b.host);
+    hosts.map(|own| own.iter().filter(|it| it.counts()).count()).max().unwrap_or(0)
 }
 
 /// Why a rule that looks at steps cannot look.

@@ -94,7 +94,7 @@ impl Finding {
     /// Makes milliseconds and speed-up one figure, and takes back what would be no promise.
     pub(crate) fn settle(&mut self, tables: &Tables) {
         let Some(facts) = facts(tables) else { return };
-        if facts.n_steps < 2 {
+        if facts.of_one_host < 2 {
             self.confidence = self.confidence.min(OF_ONE_STEP);
         }
         for fix in &mut self.fix {
@@ -283,7 +283,7 @@ impl Fix {
     }
 
     fn settle(&mut self, facts: &Facts, takes: Dur) {
-        let (n_steps, step) = (facts.n_steps, facts.step);
+        let (n_steps, step) = (facts.of_one_host, facts.step);
         // What a problem takes is the likely most that its edit saves; only the best case counts
         // on more, as where other work is no longer held up.
         if takes > Dur(0)

@@ -468,14 +468,6 @@ impl TraceBuilder {
         self.nesting_checked.push(track);
     }
 
-    /// Gives a track another name, as that may stand behind its events.
-    pub fn rename_track(&mut self, track: TrackId, name: &str) {
-        let name = self.text(name);
-        if let Some(it) = self.tracks.get_mut(track.row()) {
-            it.name = name;
-        }
-    }
-
     /// Records something skipped or guessed. `first` is described only once.
     pub fn note(&mut self, kind: NoteKind, first: impl FnOnce() -> String) {
         self.note_many(kind, 1, first);

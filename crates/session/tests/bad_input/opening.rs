@@ -6,7 +6,7 @@ use super::*;
 fn other_files_are_refused_with_a_reason() {
     let _turn = alone();
     let png = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice(), &[7; 500]].concat();
-    let cases: [(&str, Vec<u8>, &str); 9] = [
+    let cases: [(&str, Vec<u8>, &str); 10] = [
         ("empty", Vec::new(), "the file is empty"),
         ("text", b"loss 0.31 after 100 steps\n".repeat(50), "not a profile that strobe can read"),
         (

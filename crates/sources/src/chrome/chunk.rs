@@ -69,6 +69,8 @@ pub struct Level {
     pub name: TextId,
     pub time: i64,
     pub value: f64,
+    /// What an allocator has given out; else whatever the counter counts.
+    pub is_memory: bool,
 }
 
 /// Of which op and which call a row is.
@@ -452,7 +454,8 @@ impl Decoded {
         }
         if let Some(level) = block.level {
             let name = self.text(lookup, &allocator);
-            self.levels.push(Level { name, time: start, value: level as f64 });
+            let value = level as f64;
+            self.levels.push(Level { name, time: start, value, is_memory: true });
         }
     }
 
@@ -505,7 +508,7 @@ impl Decoded {
                     let name = format!("{} {}", unescaped(it.name), unescaped(key));
                     let name: String = name.chars().take(LONGEST_LABEL).collect();
                     let name = self.text(lookup, &name);
-                    self.levels.push(Level { name, time, value });
+                    self.levels.push(Level { name, time, value, is_memory: false });
                 });
             }
             b'X' | b'B' | b'b' | b'i' | b'I' | b'R' | b'n' | b'S' => self.bad_time(it),

@@ -162,8 +162,10 @@ impl Joined {
             for level in &piece.levels {
                 let name = texts.get(level.name as usize).map(|&it| trace::StrId(it));
                 let name = name.map(|it| out.strings().get(it).to_owned()).unwrap_or_default();
-                let name = format!("{name} bytes_allocated");
-                let track = out.track(None, TrackKind::Counter, &name);
+                let track = match level.is_memory {
+                    true => out.track(None, TrackKind::Counter, &format!("{name} bytes_allocated")),
+                    false => out.track(Some(host), TrackKind::Counter, &name),
+                };
                 out.counter(track, Time(level.time.saturating_add(shift)), level.value);
             }
         }
