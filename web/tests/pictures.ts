@@ -17,7 +17,6 @@ const PICTURES: [name: string, address: string, theme: "light" | "dark"][] = [
   ["flame", `#flame?run=${of("captured/run_folder")}`, "light"],
   ["input", "#input", "light"],
   ["memory", "#memory", "dark"],
-  ["hardware", `#hardware?run=${of("captured/run_folder")}`, "light"],
   ["compile", `#compile?run=${of("captured/retrace_loop")}`, "light"],
   ["compare", `#compare?with=${of("captured/retrace_loop")}`, "light"],
   ["query", "#query", "dark"],

@@ -177,9 +177,9 @@ def each():
     global n
     n += 1
     if n == 2: jax.profiler.start_trace("logs")
-    if n == 15: jax.profiler.stop_trace()
 n = 0
 loop(16, each)
+jax.profiler.stop_trace()
 """
     done, out = run(tmp_path, LOOP + profiled)
     assert done.returncode == 0, done.stderr

@@ -232,7 +232,7 @@ function CompiledDetails({ it, doc }: { it: Compiled; doc: Record<string, string
       <div class="links">
         <a href={showEvents([it.event])}>Show the longest on the timeline</a>
         {it.function !== null && (
-          <a href={link("timeline", { search: it.function })}>Find its calls on the timeline</a>
+          <a href={link("timeline", { q: it.function })}>Find its calls on the timeline</a>
         )}
       </div>
     </Details>

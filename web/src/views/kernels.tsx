@@ -268,7 +268,7 @@ function KernelDetails({ kernel, doc }: { kernel: Kernel; doc: Record<string, st
       ]}
     >
       <div class="links">
-        <a href={link("timeline", { search: kernel.name })}>Show on the timeline</a>
+        <a href={link("timeline", { q: kernel.name })}>Show on the timeline</a>
         {kernel.op !== null && (
           <a href={link("ops", { side: "device", open: kernel.op })}>Its op</a>
         )}

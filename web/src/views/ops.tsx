@@ -300,7 +300,7 @@ function OpDetails({ op, doc, run }: { op: Op; doc: Record<string, string>; run:
       onClose={close}
     >
       <div class="links">
-        <a href={link("timeline", { search })}>Show on the timeline</a>
+        <a href={link("timeline", { q: search })}>Show on the timeline</a>
         {kernels.length > 0 && (
           <a href={link("kernels", { filter: op.name })}>
             {kernels.length === 1 ? "Its kernel" : `Its ${thousands(kernels.length)} kernels`}

@@ -47,7 +47,8 @@ async function links(page: Page): Promise<Set<string>> {
     for (let at = 0; at < OPENED && at < (await closed.count()); at += 1) {
       const it = closed.nth(at);
       if (!(await it.isVisible())) continue;
-      await it.click();
+      // Also where what is open by now covers it.
+      await it.evaluate((it) => (it as HTMLElement).click());
       await settled(page);
       for (const href of await shown(page)) found.add(href);
     }
@@ -83,7 +84,7 @@ describe.each(RUNS)("$name", ({ run }) => {
         const said = await page.locator("main").innerText();
         expect(await page.locator("main [role=alert]").count(), `${href}: ${said}`).toBe(0);
         const to = new URLSearchParams(href.split("?")[1]);
-        if (to.has("search")) {
+        if (href.startsWith("#timeline") && to.has("q")) {
           await page.locator(".tl-count").waitFor();
           expect(await page.locator(".tl-count").innerText(), href).not.toBe("0");
         }
