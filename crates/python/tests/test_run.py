@@ -190,10 +190,10 @@ def test_zipped_profiles_are_read(tmp_path, keras):
 
 
 def test_unknown_tables_are_key_errors_that_name_the_others(keras):
-    done = strobe("table", KERAS, "nope")
+    done = strobe("table", KERAS, "xyzzy")
     for ask in (keras.table, keras.__getitem__):
         with pytest.raises(KeyError) as raised:
-            ask("nope")
+            ask("xyzzy")
         assert isinstance(raised.value, stroboscope.Error)
         said, names = str(raised.value).split("\n  hint: there are: ")
         assert done.stderr.startswith(f"error: {said}\n")
