@@ -8,7 +8,7 @@
 //! ```
 
 use rayon::prelude::*;
-use trace::{FactValue, OpKind, Trace, TrackId, TrackKind};
+use trace::{FactValue, OpKind, Trace, TrackId, TrackKind, at_once};
 
 use crate::kernel_time::capability;
 use crate::run_info::{devices, window};
@@ -101,7 +101,7 @@ impl Work {
             .filter(|it| trace.tracks[it.row()].parent == Some(device))
             .filter(|it| !trace.tracks[it.row()].events.is_empty())
             .collect();
-        let parts: Vec<Work> = streams.par_iter().map(|&it| Work::on(trace, it)).collect();
+        let parts: Vec<Work> = at_once(trace, &streams).map(|&it| Work::on(trace, it)).collect();
         let mut all = Work { n_streams: parts.len() as i64, ..Work::default() };
         for mut part in parts {
             all.compute.append(&mut part.compute);

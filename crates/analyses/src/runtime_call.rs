@@ -11,7 +11,7 @@
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
-use trace::{OpKind, StrId, Trace, TrackId, TrackKind};
+use trace::{OpKind, StrId, Trace, TrackId, TrackKind, at_once};
 
 use crate::span::{Span, intersect, subtract, total, union};
 use crate::step::{Step, is_pipeline_thread};
@@ -173,7 +173,8 @@ fn innermost(
         }
         spans
     };
-    let of_threads: Vec<HashMap<StrId, Vec<Span>>> = threads.par_iter().map(of_thread).collect();
+    let of_threads: Vec<HashMap<StrId, Vec<Span>>> =
+        at_once(trace, threads).map(of_thread).collect();
     let mut all: HashMap<StrId, Vec<Span>> = HashMap::new();
     for (name, mut spans) in of_threads.into_iter().flatten() {
         all.entry(name).or_default().append(&mut spans);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
-use trace::{TrackId, TrackKind};
+use trace::{TrackId, TrackKind, at_once};
 
 use crate::op_time::OpRuns;
 use crate::scope_time::{at_most_deep, scopes};
@@ -102,7 +102,7 @@ impl Analysis for ScopeStep {
                     }
                     sums
                 };
-                let all = tracks.par_iter().map(of_track).reduce(HashMap::new, joined);
+                let all = at_once(trace, &tracks).map(of_track).reduce(HashMap::new, joined);
                 rows.extend(around(all).into_iter().map(|((step, _), scope)| ScopeStep {
                     host: name.clone(),
                     step,

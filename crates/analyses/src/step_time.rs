@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
-use trace::{EdgeKind, EventId, OpKind, StrId, Trace, TrackId, TrackKind};
+use trace::{EdgeKind, EventId, OpKind, StrId, Trace, TrackId, TrackKind, at_once};
 
 use crate::span::{Span, add, covered, intersect, subtract, union, within};
 use crate::step::{HostSteps, Step, is_pipeline_thread, median, top_calls_among};
@@ -108,6 +108,10 @@ pub fn category(kind: OpKind) -> Option<&'static str> {
     }
 }
 
+/// Steps of a host that are worth waking a thread for.
+/// Source: choice, a step takes some microseconds, and waking a thread 34 (`bench/costs/run`).
+const STEPS_AT_ONCE: usize = 64;
+
 impl Analysis for StepTime {
     fn run(tables: &Tables) -> Vec<StepTime> {
         let trace = tables.trace();
@@ -128,7 +132,7 @@ impl Analysis for StepTime {
                 let parts = |it: &Step| {
                     parts(it.span(), busy.each_ref().map(|set| within(set, it.span())), doing)
                 };
-                vec![("cpu", steps.par_iter().map(parts).collect())]
+                vec![("cpu", steps.par_iter().with_min_len(STEPS_AT_ONCE).map(parts).collect())]
             } else {
                 let parts = |it: TrackId| {
                     let mut walk = DeviceWalk::new(trace, it);
@@ -301,7 +305,7 @@ impl HostWork {
             .tracks_below(host, TrackKind::Thread)
             .filter(|&it| !is_pipeline_thread(trace.track_name(it)))
             .collect();
-        let parts: Vec<Busy> = tracks.par_iter().map(|&it| ops_on(trace, it, self)).collect();
+        let parts: Vec<Busy> = at_once(trace, &tracks).map(|&it| ops_on(trace, it, self)).collect();
         let mut all = Busy::default();
         for part in parts {
             for (all, mut part) in all.iter_mut().zip(part) {
@@ -790,7 +794,7 @@ impl Others {
         let threads = trace.tracks_below(host, TrackKind::Thread);
         let tracks: Vec<TrackId> = threads.filter(|&it| it != driver).collect();
         let parts: Vec<Others> =
-            tracks.par_iter().map(|&it| Others::on(trace, it, input_work)).collect();
+            at_once(trace, &tracks).map(|&it| Others::on(trace, it, input_work)).collect();
         let mut all = Others::default();
         for mut part in parts {
             all.input.append(&mut part.input);

@@ -338,14 +338,23 @@ pub const EVENT_TAG: u8 = 0x22;
 /// Events are decoded in pieces of about this size, so that one long line keeps all cores busy.
 const CHUNK_BYTES: usize = 4 << 20;
 
+/// Less than this is read sooner than another thread is awake: many hosts' files are small.
+const WORTH_WAKING: usize = 256 << 10;
+
+/// On all cores, in shares that are worth waking a thread for.
+fn at_once<T: Send>(items: Vec<T>, n_bytes: usize) -> impl IndexedParallelIterator<Item = T> {
+    let share = (items.len() * WORTH_WAKING).checked_div(n_bytes).unwrap_or(usize::MAX);
+    items.into_par_iter().with_min_len(share.max(1))
+}
+
 fn index_lines(pieces: &Pieces<'_>, planes: &[Plane], out: &mut TraceBuilder) -> Vec<Line> {
     let ranges: Vec<(usize, Range<usize>)> = planes
         .iter()
         .enumerate()
         .flat_map(|(plane, it)| it.lines.iter().map(move |range| (plane, range.clone())))
         .collect();
-    let lines: Vec<Line> = ranges
-        .into_par_iter()
+    let n_bytes = ranges.iter().map(|it| it.1.len()).sum();
+    let lines: Vec<Line> = at_once(ranges, n_bytes)
         .map_init(Vec::new, |buffer, (plane, range)| Line::index(pieces, plane, range, buffer))
         .collect();
     for line in &lines {
@@ -620,8 +629,8 @@ fn decode_lines(
         rest = others;
         columns.push((chunk, own));
     }
-    let mut decoded: Vec<Decoded> = columns
-        .into_par_iter()
+    let n_bytes = chunks.iter().map(|it| it.bytes.len()).sum();
+    let mut decoded: Vec<Decoded> = at_once(columns, n_bytes)
         .map_init(Vec::new, |buffer, (chunk, columns)| {
             let bytes = pieces.read(chunk.bytes.clone(), buffer);
             let decoded = decode::decode(bytes, chunk, &metas[chunk.plane], columns);
@@ -676,7 +685,8 @@ fn merge_details(
             pieces.push((piece, &decoded.details));
         }
     }
-    pieces.into_par_iter().for_each(|(piece, details)| {
+    let n_bytes = chunks.iter().map(|it| it.bytes.len()).sum();
+    at_once(pieces, n_bytes).for_each(|(piece, details)| {
         for id in piece.detail {
             if let Some(local) = id.checked_sub(1) {
                 *id = details[local as usize].id;

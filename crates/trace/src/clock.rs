@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::cores::WORTH_WAKING;
 use crate::{
     Dur, EdgeKind, EventId, Fact, FactValue, Note, NoteKind, Time, Trace, TrackId, TrackKind,
 };
@@ -101,7 +102,8 @@ fn launches(trace: &Trace) -> BTreeMap<TrackId, Launches> {
         let is_late = |it: &usize| causes(trace, *it) && lead(trace, *it) >= LEAST_PS;
         let found = launches.entry(device).or_default();
         found.n += n;
-        found.late += edges.clone().into_par_iter().filter(is_late).count();
+        let edges_at_once = edges.clone().into_par_iter().with_min_len(WORTH_WAKING);
+        found.late += edges_at_once.filter(is_late).count();
         found.edges.push(edges);
     }
     launches

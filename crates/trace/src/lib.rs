@@ -13,6 +13,7 @@
 
 mod build;
 mod clock;
+mod cores;
 mod lineage;
 mod op;
 mod process;
@@ -22,6 +23,7 @@ mod time;
 
 pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
 pub use clock::ClockShift;
+pub use cores::at_once;
 pub use lineage::Lineage;
 pub use op::{OpFamily, OpKind, OpKinds, OpName};
 pub use process::{
