@@ -1,5 +1,6 @@
 //! The binary `strobe`: one file per subcommand, each arguments and one function.
 
+mod huge_pages;
 mod output;
 mod progress;
 
@@ -12,7 +13,11 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use session::Session;
 
+use crate::huge_pages::HugePages;
 use crate::output::{Output, note};
+
+#[global_allocator]
+static MEMORY: HugePages = HugePages;
 
 /// Tells why a model trains slowly, what to change, and how much faster it will be.
 #[derive(Debug, Parser)]
