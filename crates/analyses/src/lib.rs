@@ -10,6 +10,7 @@ pub mod span;
 pub mod stream_sum;
 
 use std::any::{Any, TypeId};
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hashbrown::HashMap;
@@ -198,7 +199,11 @@ impl<T: Row> AnyRows for Vec<T> {
 }
 
 /// The table of one row type.
-struct Of<T>(std::marker::PhantomData<fn() -> T>);
+struct Of<T>(PhantomData<fn() -> T>);
+
+const fn of<T: Analysis>() -> &'static dyn AnyTable {
+    &Of::<T>(PhantomData)
+}
 
 impl<T: Analysis> AnyTable for Of<T> {
     fn name(&self) -> &'static str {
@@ -218,44 +223,67 @@ impl<T: Analysis> AnyTable for Of<T> {
     }
 }
 
-/// Every table. The list is the `mod` line and the registration.
-macro_rules! registry {
-    ($($module:ident :: $row:ident),* $(,)?) => {
-        $(pub mod $module;)*
-        pub static ALL: &[&dyn AnyTable] = &[$(&Of::<$module::$row>(std::marker::PhantomData)),*];
-    };
-}
+pub mod code_site;
+pub mod compile;
+pub mod copy;
+pub mod critical_path;
+pub mod device_use;
+pub mod hardware;
+pub mod host_call;
+pub mod host_thread;
+pub mod input_stage;
+pub mod kernel_time;
+pub mod memory;
+pub mod memory_peak;
+pub mod op_tensor;
+pub mod op_time;
+pub mod program_memory;
+pub mod python_line;
+pub mod python_stack;
+pub mod python_time;
+pub mod run_info;
+pub mod run_step;
+pub mod runtime_call;
+pub mod scalar;
+pub mod scope_step;
+pub mod scope_time;
+pub mod step;
+pub mod step_outlier;
+pub mod step_spread;
+pub mod step_time;
+pub mod what_if;
 
-registry![
-    code_site::CodeSite,
-    compile::Compile,
-    copy::Copy,
-    critical_path::CriticalPath,
-    device_use::DeviceUse,
-    hardware::Hardware,
-    host_call::HostCall,
-    host_thread::HostThread,
-    input_stage::InputStage,
-    kernel_time::KernelTime,
-    memory::Memory,
-    memory_peak::MemoryPeak,
-    op_tensor::OpTensor,
-    op_time::OpTime,
-    program_memory::ProgramMemory,
-    python_line::PythonLine,
-    python_stack::PythonStack,
-    python_time::PythonTime,
-    run_info::RunInfo,
-    run_step::RunStep,
-    runtime_call::RuntimeCall,
-    scalar::Scalar,
-    scope_step::ScopeStep,
-    scope_time::ScopeTime,
-    step::Step,
-    step_outlier::StepOutlier,
-    step_spread::StepSpread,
-    step_time::StepTime,
-    what_if::WhatIf,
+/// Every table.
+pub static ALL: &[&dyn AnyTable] = &[
+    of::<code_site::CodeSite>(),
+    of::<compile::Compile>(),
+    of::<copy::Copy>(),
+    of::<critical_path::CriticalPath>(),
+    of::<device_use::DeviceUse>(),
+    of::<hardware::Hardware>(),
+    of::<host_call::HostCall>(),
+    of::<host_thread::HostThread>(),
+    of::<input_stage::InputStage>(),
+    of::<kernel_time::KernelTime>(),
+    of::<memory::Memory>(),
+    of::<memory_peak::MemoryPeak>(),
+    of::<op_tensor::OpTensor>(),
+    of::<op_time::OpTime>(),
+    of::<program_memory::ProgramMemory>(),
+    of::<python_line::PythonLine>(),
+    of::<python_stack::PythonStack>(),
+    of::<python_time::PythonTime>(),
+    of::<run_info::RunInfo>(),
+    of::<run_step::RunStep>(),
+    of::<runtime_call::RuntimeCall>(),
+    of::<scalar::Scalar>(),
+    of::<scope_step::ScopeStep>(),
+    of::<scope_time::ScopeTime>(),
+    of::<step::Step>(),
+    of::<step_outlier::StepOutlier>(),
+    of::<step_spread::StepSpread>(),
+    of::<step_time::StepTime>(),
+    of::<what_if::WhatIf>(),
 ];
 
 pub fn find(name: &str) -> Option<&'static dyn AnyTable> {

@@ -1,8 +1,23 @@
 //! The binary `strobe`: one file per subcommand, each arguments and one function.
 
+mod attach;
+mod bench;
+mod completions;
+mod demo;
+mod doctor;
+mod explain;
+mod export;
 mod huge_pages;
+mod licenses;
+mod man;
 mod output;
 mod progress;
+mod report;
+mod run;
+mod serve;
+mod sql;
+mod table;
+mod top;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -30,11 +45,9 @@ struct Cli {
     command: Command,
 }
 
-/// Every subcommand. The list is the `mod` line and the registration.
+/// Makes the subcommands of a list: each is a module with `Args` and `run`.
 macro_rules! commands {
     ($($module:ident :: $command:ident),* $(,)?) => {
-        $(mod $module;)*
-
         #[derive(Debug, Subcommand)]
         enum Command {
             $($command($module::Args),)*

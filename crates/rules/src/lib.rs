@@ -89,46 +89,71 @@ macro_rules! rule {
     };
 }
 
-/// Every rule. The list is the `mod` line and the registration.
-macro_rules! registry {
-    ($($module:ident :: $rule:ident),* $(,)?) => {
-        $(pub mod $module;)*
-        pub static ALL: &[&dyn Rule] = &[$(&$module::$rule),*];
-    };
-}
+pub mod checkpoint_stall;
+pub mod clock_throttled;
+pub mod compute_bound;
+pub mod cpu_contention;
+pub mod dominant_op;
+pub mod eager_ops;
+pub mod exposed_collective;
+pub mod fp32_only;
+pub mod input_bound;
+pub mod input_cpu_starved;
+pub mod input_file_read;
+pub mod input_no_prefetch;
+pub mod input_python;
+pub mod input_serial_map;
+pub mod input_small_files;
+pub mod latency_tail;
+pub mod low_occupancy;
+pub mod memory_leak;
+pub mod memory_pressure;
+pub mod no_tensor_cores;
+pub mod profiler_overhead;
+pub mod python_overhead;
+pub mod recompilation;
+pub mod retracing;
+pub mod small_batch;
+pub mod step_outliers;
+pub mod straggler;
+pub mod sync_stall;
+pub mod tiny_ops;
+pub mod transfer_bound;
+pub mod uncoalesced_access;
 
-registry![
-    checkpoint_stall::CheckpointStall,
-    clock_throttled::ClockThrottled,
-    compute_bound::ComputeBound,
-    cpu_contention::CpuContention,
-    dominant_op::DominantOp,
-    eager_ops::EagerOps,
-    exposed_collective::ExposedCollective,
-    fp32_only::Fp32Only,
-    input_bound::InputBound,
-    input_cpu_starved::InputCpuStarved,
-    input_file_read::InputFileRead,
-    input_no_prefetch::InputNoPrefetch,
-    input_python::InputPython,
-    input_serial_map::InputSerialMap,
-    input_small_files::InputSmallFiles,
-    latency_tail::LatencyTail,
-    low_occupancy::LowOccupancy,
-    memory_leak::MemoryLeak,
-    memory_pressure::MemoryPressure,
-    no_tensor_cores::NoTensorCores,
-    profiler_overhead::ProfilerOverhead,
-    python_overhead::PythonOverhead,
-    recompilation::Recompilation,
-    retracing::Retracing,
-    small_batch::SmallBatch,
-    step_outliers::StepOutliers,
-    straggler::Straggler,
-    sync_stall::SyncStall,
-    tiny_ops::TinyOps,
-    transfer_bound::TransferBound,
-    uncoalesced_access::UncoalescedAccess,
+/// Every rule.
+pub static ALL: &[&dyn Rule] = &[
+    &checkpoint_stall::CheckpointStall,
+    &clock_throttled::ClockThrottled,
+    &compute_bound::ComputeBound,
+    &cpu_contention::CpuContention,
+    &dominant_op::DominantOp,
+    &eager_ops::EagerOps,
+    &exposed_collective::ExposedCollective,
+    &fp32_only::Fp32Only,
+    &input_bound::InputBound,
+    &input_cpu_starved::InputCpuStarved,
+    &input_file_read::InputFileRead,
+    &input_no_prefetch::InputNoPrefetch,
+    &input_python::InputPython,
+    &input_serial_map::InputSerialMap,
+    &input_small_files::InputSmallFiles,
+    &latency_tail::LatencyTail,
+    &low_occupancy::LowOccupancy,
+    &memory_leak::MemoryLeak,
+    &memory_pressure::MemoryPressure,
+    &no_tensor_cores::NoTensorCores,
+    &profiler_overhead::ProfilerOverhead,
+    &python_overhead::PythonOverhead,
+    &recompilation::Recompilation,
+    &retracing::Retracing,
+    &small_batch::SmallBatch,
+    &step_outliers::StepOutliers,
+    &straggler::Straggler,
+    &sync_stall::SyncStall,
+    &tiny_ops::TinyOps,
+    &transfer_bound::TransferBound,
+    &uncoalesced_access::UncoalescedAccess,
 ];
 
 pub fn find(name: &str) -> Option<&'static dyn Rule> {

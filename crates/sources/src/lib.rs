@@ -3,8 +3,13 @@
 //! No bytes, however broken, make a source panic: damage becomes notes, and an error means that
 //! nothing useful could be read.
 
+pub mod chrome;
 mod file;
+pub mod hardware;
+pub mod python;
+pub mod tfevents;
 mod wire;
+pub mod xplane;
 
 use std::path::Path;
 
@@ -50,15 +55,9 @@ pub enum SourceError {
 /// the events of a trace can be some ten thousand.
 pub const HEAD: usize = 64 << 10;
 
-/// Every source. The list is the `mod` line and the registration.
-macro_rules! registry {
-    ($($module:ident :: $source:ident),* $(,)?) => {
-        $(pub mod $module;)*
-        pub static ALL: &[&dyn Source] = &[$(&$module::$source),*];
-    };
-}
-
-registry![chrome::Chrome, hardware::Hardware, python::Python, tfevents::TfEvents, xplane::XPlane];
+/// Every source.
+pub static ALL: &[&dyn Source] =
+    &[&chrome::Chrome, &hardware::Hardware, &python::Python, &tfevents::TfEvents, &xplane::XPlane];
 
 /// Reads one file with the source that knows it.
 pub fn read(input: &Input<'_>, out: &mut TraceBuilder) -> Result<&'static str, SourceError> {
