@@ -17,6 +17,7 @@ mod shapes;
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
+use trace::dialect::{self, Call};
 use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use crate::span::{Span, covered, subtract, total, union};
@@ -394,8 +395,8 @@ fn belongs_to_others(kind: OpKind) -> bool {
 
 /// A function as its author calls it, without what frameworks put around the name.
 pub fn function_name(name: &str) -> Option<String> {
-    if let Some(call) = name.strip_prefix("PjitFunction(") {
-        return Some(call.trim_end_matches(')').to_owned());
+    if let Some(Call::Function(function)) = dialect::call(name, OpKind::CallOp) {
+        return Some(function.to_owned());
     }
     // `__inference_f_12:__inference_f_12`: an op, and its type is the function.
     let name = name.split(':').next().unwrap_or(name);

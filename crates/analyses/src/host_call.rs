@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use trace::dialect::{self, OpCost};
 use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use crate::span::Span;
@@ -29,6 +30,8 @@ table! {
         total_ps: i64,
         /// Of that, in the op itself rather than in reaching it: for single ops.
         work_ps: Option<i64>,
+        /// Of the rest, what counts as compute all the same, as nothing tells an op from its work.
+        in_compute_ps: Option<i64>,
         /// Time from its end to the next call of any kind, for a mean step.
         after_ps: i64,
         /// The longest such time.
@@ -50,7 +53,13 @@ impl Analysis for HostCall {
         let times = tables.model::<HostTimes>();
         let host = trace.ancestor(thread, TrackKind::Host).and_then(|it| times.of(it));
         let saving = host.map_or(&[][..], |it| &it.saving);
-        let mut calls = Calls { trace, ids: BTreeMap::new(), rows: Vec::new(), names, saving };
+        let computes_here = !trace.tracks_of(TrackKind::Device).any(|it| {
+            trace
+                .tracks_below(it, TrackKind::Stream)
+                .any(|it| !trace.tracks[it.row()].events.is_empty())
+        });
+        let ids = BTreeMap::new();
+        let mut calls = Calls { trace, computes_here, ids, rows: Vec::new(), names, saving };
         calls.walk(thread, counted.window);
         let mut rows: Vec<HostCall> = calls
             .rows
@@ -62,6 +71,7 @@ impl Analysis for HostCall {
                 per_step: it.count as f64 / n as f64,
                 total_ps: it.total / n,
                 work_ps: (it.kind == "op").then_some(it.work / n),
+                in_compute_ps: (it.kind == "op").then_some(it.beside / n),
                 after_ps: it.after / n,
                 longest_after_ps: it.longest,
                 before: it.before.map(|at| calls.rows[at].label.clone()),
@@ -85,6 +95,8 @@ pub struct EagerOps {
     pub calls_ps: i64,
     /// Of that, in the ops themselves.
     pub work_ps: i64,
+    /// Of the calls, what is not the ops' work and yet part of their events, which compute.
+    pub in_compute_ps: i64,
     /// Python between them, as far as it is as short as a few lines.
     pub between_ps: i64,
 }
@@ -97,6 +109,13 @@ impl EagerOps {
     /// Whether they are more than stand around any compiled step.
     pub fn are_many(&self) -> bool {
         self.per_step >= A_FEW
+    }
+}
+
+impl HostCall {
+    /// The Python after it that prepares the next call: beyond some lines it does something else.
+    pub fn between_ps(&self) -> i64 {
+        self.after_ps.min((self.per_step * SOME_LINES_PS as f64) as i64)
     }
 }
 
@@ -119,9 +138,8 @@ pub fn eager_ops(tables: &Tables) -> EagerOps {
             Some(work) => all.work_ps += work,
             None => compiled_ps += call.total_ps,
         }
-        // Beyond some lines of Python, it is not the next op that is being prepared.
-        let most = (call.per_step * SOME_LINES_PS as f64) as i64;
-        all.between_ps += call.after_ps.min(most);
+        all.in_compute_ps += call.in_compute_ps.unwrap_or(0);
+        all.between_ps += call.between_ps();
     }
     all.per_step = per_step as i64;
     all.work_ps += compiled_ps.min(mean(|it| it.compute_ps));
@@ -138,10 +156,24 @@ const WORTH_A_ROW_PS: i64 = 1_000_000;
 /// some hundreds.
 /// Source: measured by `bench/costs/run`, a line 0.03 µs, an eager op with its gradient 0.15 ms
 /// (0.14 to 0.25), tracing one 0.6 ms.
-const SOME_LINES_PS: i64 = 300_000_000;
+pub const SOME_LINES_PS: i64 = 300_000_000;
+
+/// What the wait for a batch is called.
+const NEXT_BATCH: &str = "next batch";
+
+/// What an op's event takes beside the op's work, under a profiler: finding its kernel, checking,
+/// recording.
+/// Source: measured by `bench/costs/run`, PyTorch's ops on 16 numbers: 3.3 to 5.7 µs.
+const DISPATCHED_PS: i64 = 5_000_000;
+/// The same of an op that stays a call of its own whoever compiles the rest.
+/// Source: measured by `bench/costs/run`, PyTorch's product of small matrices: 8.9 µs under a
+/// profiler, 7.4 without.
+const STAYS_CALL_PS: i64 = 1_500_000;
 
 struct Calls<'a> {
     trace: &'a Trace,
+    /// Without an accelerator ops run where they are called.
+    computes_here: bool,
     ids: BTreeMap<(&'static str, String), usize>,
     rows: Vec<Sum>,
     /// By name; looked at once, since a thread repeats a few names a million times.
@@ -161,6 +193,8 @@ struct Name {
     runs_kernel: bool,
     /// Giving a tensor back is no call worth a row.
     gives_back: bool,
+    /// The event is the op's run and what leads to it: so much of it is no work.
+    beside_work: Option<i64>,
 }
 
 struct Sum {
@@ -169,6 +203,8 @@ struct Sum {
     count: i64,
     total: i64,
     work: i64,
+    /// Part of the ops' events, but not their work.
+    beside: i64,
     after: i64,
     longest: i64,
     before: Option<usize>,
@@ -181,6 +217,42 @@ struct Call {
     end: i64,
     label: Option<usize>,
     work: i64,
+    beside: i64,
+    /// Ops in one another that are not over, innermost last.
+    open: Vec<OpenOp>,
+}
+
+/// An op whose event holds its own run.
+#[derive(Debug, Clone, Copy)]
+struct OpenOp {
+    end: i64,
+    /// Without the ops inside, as far as they were met.
+    own: i64,
+    beside_work: i64,
+}
+
+impl Call {
+    /// An event inside the call, or the call itself.
+    fn meets(&mut self, name: Name, start: i64, end: i64) {
+        if name.runs_kernel {
+            self.work += end - start;
+        }
+        let Some(beside_work) = name.beside_work else { return };
+        self.settle(start);
+        if let Some(around) = self.open.last_mut() {
+            around.own -= (end - start).min(around.own);
+        }
+        self.open.push(OpenOp { end, own: end - start, beside_work });
+    }
+
+    /// Ops that end by then are over.
+    fn settle(&mut self, by: i64) {
+        while let Some(op) = self.open.pop_if(|it| it.end <= by) {
+            let beside = op.own.min(op.beside_work);
+            self.beside += beside;
+            self.work += op.own - beside;
+        }
+    }
 }
 
 impl Calls<'_> {
@@ -210,39 +282,40 @@ impl Calls<'_> {
             }
             let end = trace.events.end(EventId(row as u32)).0;
             if let Some(call) = open.as_mut().filter(|it| start < it.end) {
-                let name = self.name(trace.events.name[row]);
+                let name = self.name(trace.events.name[row], kind);
                 call.label = call.label.or(name.says);
-                if name.runs_kernel {
-                    call.work += end - start;
-                }
+                call.meets(name, start, end);
                 continue;
             }
             if let Some(call) = open.take() {
-                last = Some(self.close(&call, last));
+                last = Some(self.close(call, last));
             }
-            let name = self.name(trace.events.name[row]);
+            let name = self.name(trace.events.name[row], kind);
             let label = match kind {
-                OpKind::InputWait => Some(self.id("other", "next batch")),
+                OpKind::InputWait => Some(self.id("other", NEXT_BATCH)),
                 _ => name.says,
             };
             // Nor is seeing that nobody holds a tensor.
             if label.is_none() && end - start < WORTH_A_ROW_PS || name.gives_back {
                 continue;
             }
-            open = Some(Call { row, end, label, work: 0 });
+            let mut call = Call { row, end, label, work: 0, beside: 0, open: Vec::new() };
+            call.meets(name, start, end);
+            open = Some(call);
         }
         if let Some(call) = open.take() {
-            self.close(&call, last);
+            self.close(call, last);
         }
     }
 
     /// The call is over: the Python before it came after the last one.
-    fn close(&mut self, call: &Call, last: Option<(usize, i64)>) -> (usize, i64) {
+    fn close(&mut self, mut call: Call, last: Option<(usize, i64)>) -> (usize, i64) {
         let trace = self.trace;
+        call.settle(i64::MAX);
         let event = EventId(call.row as u32);
         let at = match call.label {
             Some(it) => it,
-            None => self.otherwise(trace.events.name[call.row]),
+            None => self.otherwise(trace.events.name[call.row], trace.events.kind[call.row]),
         };
         let start = trace.events.start[call.row].0;
         let block = self.saving.partition_point(|it| it.1 <= start);
@@ -269,50 +342,50 @@ impl Calls<'_> {
         sum.count += 1;
         sum.total = sum.total.saturating_add(trace.events.dur[call.row].0);
         sum.work = sum.work.saturating_add(call.work);
+        sum.beside = sum.beside.saturating_add(call.beside);
         (at, call.end)
     }
 
-    fn name(&mut self, id: StrId) -> Name {
+    fn name(&mut self, id: StrId, kind: OpKind) -> Name {
         match self.names[id.row()] {
             Some(known) => known,
-            None => self.learn(id),
+            None => self.learn(id, kind),
         }
     }
 
     #[cold]
-    fn learn(&mut self, id: StrId) -> Name {
+    fn learn(&mut self, id: StrId, kind: OpKind) -> Name {
         let text = self.trace.text(id);
-        let says = if let Some(callee) = text.strip_prefix("EagerLocalExecute: ") {
-            match plain_function(callee) {
-                Some(function) => Some(self.id("function", function)),
-                None if callee == "IteratorGetNext" => Some(self.id("other", "next batch")),
-                None => Some(self.id("op", callee)),
-            }
-        } else {
-            let function = text.strip_prefix("PjitFunction(").and_then(|it| it.strip_suffix(')'));
-            function.map(|it| self.id("function", it))
-        };
+        let says = dialect::call(text, kind).map(|it| match it {
+            dialect::Call::Function(function) => self.id("function", function),
+            dialect::Call::Op(op) => self.id("op", op),
+            dialect::Call::NextBatch => self.id("other", NEXT_BATCH),
+        });
+        let cost = dialect::ALL.iter().find_map(|it| it.beside_work(text));
         let name = Name {
             says,
             otherwise: None,
-            runs_kernel: text.starts_with("KernelAndDevice"),
-            gives_back: text == "TFE_DeleteTensorHandle",
+            runs_kernel: dialect::any(|it| it.runs_op(text)),
+            gives_back: dialect::any(|it| it.gives_back(text)),
+            beside_work: cost.filter(|_| self.computes_here).map(|it| match it {
+                OpCost::Dispatched => DISPATCHED_PS,
+                OpCost::StaysCall => STAYS_CALL_PS,
+            }),
         };
         self.names[id.row()] = Some(name);
         name
     }
 
     /// What a call of this name is counted under where nothing inside says more.
-    fn otherwise(&mut self, id: StrId) -> usize {
-        let name = self.name(id);
+    fn otherwise(&mut self, id: StrId, kind: OpKind) -> usize {
+        let name = self.name(id, kind);
         if let Some(known) = name.otherwise {
             return known;
         }
         let text = self.trace.text(id);
         // Making a tensor of a Python value is reached like an op.
-        let makes = ["convert_to_tensor", "tf.constant", "TFE_"];
-        let kind = if makes.iter().any(|it| text.starts_with(it)) { "op" } else { "other" };
-        let otherwise = self.id(kind, text);
+        let is_reached = dialect::any(|it| it.makes_tensor(text));
+        let otherwise = self.id(if is_reached { "op" } else { "other" }, text);
         self.names[id.row()] = Some(Name { otherwise: Some(otherwise), ..name });
         otherwise
     }
@@ -327,6 +400,7 @@ impl Calls<'_> {
                 count: 0,
                 total: 0,
                 work: 0,
+                beside: 0,
                 after: 0,
                 longest: 0,
                 before: None,
@@ -337,36 +411,14 @@ impl Calls<'_> {
     }
 }
 
-/// `__inference_train_step_130` is the user's `train_step`.
-pub fn plain_function(name: &str) -> Option<&str> {
-    let rest = ["__inference_", "__forward_", "__backward_"]
-        .iter()
-        .find_map(|it| name.strip_prefix(it))?;
-    match rest.rsplit_once('_') {
-        Some((word, digits))
-            if !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()) =>
-        {
-            Some(word)
-        }
-        _ => Some(rest),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use trace::testing::draw;
 
-    use super::{HostCall, eager_ops, plain_function};
+    use super::{HostCall, eager_ops};
     use crate::Tables;
-
-    #[test]
-    fn functions_have_the_names_users_gave_them() {
-        assert_eq!(plain_function("__inference_train_step_130"), Some("train_step"));
-        assert_eq!(plain_function("__inference_one_step_on_data_7"), Some("one_step_on_data"));
-        assert_eq!(plain_function("MatMul"), None);
-    }
 
     #[test]
     fn calls_and_the_python_after_them() {

@@ -223,6 +223,7 @@ impl<T: Analysis> AnyTable for Of<T> {
     }
 }
 
+pub mod batch_loader;
 pub mod code_site;
 pub mod compile;
 pub mod copy;
@@ -255,6 +256,7 @@ pub mod what_if;
 
 /// Every table.
 pub static ALL: &[&dyn AnyTable] = &[
+    of::<batch_loader::BatchLoader>(),
     of::<code_site::CodeSite>(),
     of::<compile::Compile>(),
     of::<copy::Copy>(),

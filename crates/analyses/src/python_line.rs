@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use trace::dialect;
 use trace::{Frame, Process, Stacks, StrId, Trace, TrackKind};
 
 use crate::span::holds;
@@ -143,20 +144,14 @@ pub(crate) fn is_ours(file: &str) -> bool {
     file.contains("/.hook/_capture/")
 }
 
-/// Whether Python was called to make a batch: by TensorFlow's pipeline or in a loader.
+/// Whether Python was called to make a batch: by an input pipeline or in a loader.
 pub(crate) fn makes_input(trace: &Trace, stacks: &Stacks, place: u32) -> bool {
     stacks.stack(place).any(|it| calls_for_input(trace.text(it.0.file)))
 }
 
 /// Whether what this file calls makes a batch.
 pub(crate) fn calls_for_input(file: &str) -> bool {
-    const CALLERS: [&str; 4] = [
-        "tensorflow/python/ops/script_ops.py",
-        "tensorflow/python/data/ops/from_generator_op.py",
-        "torch/utils/data/_utils/fetch.py",
-        "torch/utils/data/_utils/worker.py",
-    ];
-    CALLERS.iter().any(|caller| file.ends_with(caller))
+    dialect::any(|it| it.calls_for_input(file))
 }
 
 #[cfg(test)]

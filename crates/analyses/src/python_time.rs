@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use trace::dialect;
 use trace::{EventId, OpKind, StrId};
 
 use crate::step::Counted;
@@ -107,17 +108,10 @@ impl Analysis for PythonTime {
         let mut rows: Vec<PythonTime> = sums
             .into_iter()
             .map(|(name, it)| {
-                let text = trace.text(name).trim_start_matches('$');
-                let (place, function) = text.split_once(' ').unwrap_or(("", text));
-                // PyTorch writes `train.py(184): main`, others `train.py:184 main`.
-                let torch = place.strip_suffix("):").and_then(|it| it.rsplit_once('('));
-                let place = match torch {
-                    Some((file, line)) => format!("{file}:{line}"),
-                    None => place.to_owned(),
-                };
+                let frame = dialect::frame(trace.text(name));
                 PythonTime {
-                    function: function.to_owned(),
-                    place,
+                    function: frame.function.to_owned(),
+                    place: frame.place,
                     calls: it.calls,
                     total_ps: it.total / n,
                     self_ps: it.own / n,

@@ -1,5 +1,6 @@
 //! What was profiled: frameworks, hosts, devices, and how much of it there is.
 
+use trace::dialect::{self, Dialect};
 use trace::{Dur, FactValue, OpKind, Time, Trace, TrackId, TrackKind};
 
 use crate::memory::is_allocator;
@@ -69,34 +70,19 @@ fn counter_peaks(trace: &Trace) -> Vec<(TrackId, f64)> {
 
 /// Which frameworks left their names in the trace.
 pub fn frameworks(trace: &Trace) -> Vec<&'static str> {
-    let any = |test: &dyn Fn(&str) -> bool| trace.strings.iter().any(|it| test(it.1));
-    let mut found = Vec::new();
-    if any(&|it| {
-        it.starts_with("TFE_")
-            || it.starts_with("EagerExecute")
-            || it == "SessionRun"
-            || it.starts_with("ExecutorState::Process")
-            || it.starts_with("Iterator::")
-            || it.starts_with("IteratorGetNext")
-    }) {
-        found.push("tensorflow");
-    }
     // Without events, by what processes said: with them that says too much, as who computes with
     // one often imports another for its data.
     if trace.events.is_empty() {
         let imported = |name: &&str| {
             trace.processes.iter().any(|it| it.frameworks.iter().any(|it| it == name))
         };
-        return ["tensorflow", "jax", "torch"].into_iter().filter(imported).collect();
+        return dialect::ALL.iter().map(|it| it.name()).filter(imported).collect();
     }
     let said = |key: &str| trace.facts.iter().any(|it| it.key == key);
-    if said("jax_version") || any(&|it| it.starts_with("PjitFunction(")) {
-        found.push("jax");
-    }
-    if said("pytorch_profiler_schema") || any(&|it| it.starts_with("aten::")) {
-        found.push("torch");
-    }
-    found
+    let is_shown = |it: &&&dyn Dialect| {
+        it.fact().is_some_and(said) || trace.strings.iter().any(|name| it.shows(name.1))
+    };
+    dialect::ALL.iter().filter(is_shown).map(|it| it.name()).collect()
 }
 
 /// How long the capture lasted: by the profiler's word, else by its events.

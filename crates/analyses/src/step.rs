@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
+use trace::dialect;
 use trace::{EventId, NumberKey, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use crate::step_time::runs_backward;
@@ -120,7 +121,7 @@ impl Analysis for Step {
                 .map(|it| {
                     batch::without_callback(trace, host, batch::add_unmarked(trace, &names, it))
                 })
-                .or_else(|| batch::by_keras(trace, host, closing, &names))
+                .or_else(|| batch::by_batch_function(trace, host, closing, &names))
                 .or_else(|| {
                     by_device_steps(trace, host).map(|it| batch::without_callback(trace, host, it))
                 })
@@ -314,12 +315,10 @@ fn by_device_steps(trace: &Trace, host: TrackId) -> Option<Found> {
 fn call_name(trace: &Trace, event: EventId) -> Option<StrId> {
     let detail = trace.detail(event);
     let name = trace.name(event);
+    let kind = trace.events.kind[event.row()];
     let whole = detail.traced.is_some()
-        || name.starts_with("PjitFunction(")
-        || matches!(name, "SessionRun" | "RunGraph")
         || (name == "EagerExecute" && detail.calls_function == Some(true))
-        || name == "FunctionRun"
-        || (trace.events.kind[event.row()] == OpKind::InputWait && name.starts_with("Eager"));
+        || dialect::any(|it| it.begins_step(name, kind));
     whole.then_some(trace.events.name[event.row()])
 }
 
@@ -436,7 +435,7 @@ fn by_watching(trace: &Trace, host: TrackId) -> Option<Found> {
 
 /// Threads on which input is made, ahead of the steps that use it.
 pub fn is_pipeline_thread(name: &str) -> bool {
-    name.starts_with("tf_data_")
+    dialect::any(|it| it.makes_input(name))
 }
 
 /// A thread's calls that lie in no other call, and their time.

@@ -16,6 +16,7 @@ use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
+use trace::dialect;
 use trace::{EdgeKind, EventId, OpKind, StrId, Trace, TrackId, TrackKind, at_once};
 
 use crate::span::{Span, add, covered, intersect, subtract, union, within};
@@ -379,8 +380,13 @@ fn ops_on(trace: &Trace, track: TrackId, work: &HostWork) -> Busy {
             OpKind::Op if compiling.contains(&(row as u32)) => continue,
             OpKind::Op | OpKind::Program => Work::Compute,
             OpKind::Collective => Work::Collective,
-            // Fetching, saving and calling back into Python compute nothing, whatever runs inside.
-            OpKind::InputStage | OpKind::InputWait | OpKind::Save | OpKind::PythonOp => {
+            // Fetching, saving, compiling and calling back into Python compute nothing, whatever
+            // runs inside.
+            OpKind::InputStage
+            | OpKind::InputWait
+            | OpKind::Save
+            | OpKind::PythonOp
+            | OpKind::Compile => {
                 other_until = end;
                 continue;
             }
@@ -409,8 +415,8 @@ fn ops_on(trace: &Trace, track: TrackId, work: &HostWork) -> Busy {
 }
 
 fn kernel_run_names(trace: &Trace) -> HashSet<StrId> {
-    let names = ["KernelAndDeviceFunc::Run", "KernelAndDeviceOp::Run", "KernelAndDevice::Run"];
-    trace.strings.iter().filter(|it| names.contains(&it.1)).map(|it| it.0).collect()
+    let names = trace.strings.iter();
+    names.filter(|it| dialect::any(|one| one.runs_op(it.1))).map(|it| it.0).collect()
 }
 
 /// What the driving thread was doing.
@@ -491,7 +497,11 @@ impl HostTime {
         // The threads on which the runtime of compiled programs works for it always say so, but
         // for time in which a function of Python is known to have been running.
         let framework = match driver == steps_on {
-            true => subtract(&others.pools, &python_frames(trace, driver)),
+            true => {
+                let inside = inside_calls(trace, host, driver, &time.python);
+                let pools = union([&others.pools[..], &inside].concat());
+                subtract(&pools, &python_frames(trace, driver))
+            }
             false => others.framework,
         };
         let mut running = intersect(&time.python, &framework);
@@ -573,30 +583,15 @@ struct SingleOp {
     is_read: bool,
 }
 
-/// Ops that TensorFlow's saver calls before it saves: every variable is looked at and read, and the
-/// names of files are put together.
-const READS: [&str; 13] = [
-    "VarIsInitializedOp",
-    "DisableCopyOnRead",
-    "ReadVariableOp",
-    "Identity",
-    "_EagerConst",
-    "Const",
-    "Pack",
-    "StringJoin",
-    "ShardedFilename",
-    "RegexFullMatch",
-    "StaticRegexFullMatch",
-    "Select",
-    "NoOp",
-];
-
 fn reads_of_values(trace: &Trace, track: TrackId) -> Vec<SingleOp> {
     let mut ops = Vec::new();
     for row in trace.tracks[track.row()].rows() {
         let name = trace.name(EventId(row as u32));
         let Some(op) = name.strip_prefix("EagerLocalExecute: ") else { continue };
-        ops.push(SingleOp { start: trace.events.start[row].0, is_read: READS.contains(&op) });
+        ops.push(SingleOp {
+            start: trace.events.start[row].0,
+            is_read: dialect::any(|it| it.reads_value(op)),
+        });
     }
     ops
 }
@@ -618,11 +613,6 @@ fn python_frames(trace: &Trace, track: TrackId) -> Vec<Span> {
     union(frames)
 }
 
-/// Threads of the runtime of compiled programs (PjRt, TFRT): no code of the user runs there.
-fn is_runtime_pool(name: &str) -> bool {
-    ["pjrt", "py_xla", "tfrt"].iter().any(|it| name.contains(it))
-}
-
 /// A thread on which PyTorch's engine runs the backward pass: who called it waits meanwhile, and
 /// nothing of its own thread says so. Without an accelerator the caller's own thread runs it, among
 /// other ops.
@@ -641,6 +631,29 @@ pub fn runs_backward(trace: &Trace, track: TrackId) -> bool {
         n_backward += usize::from(name.starts_with("autograd::engine::"));
     }
     n_backward > 0 && n_all - n_backward <= n_all / OF_ENGINE
+}
+
+/// Pauses between the events of engines that work for a call of the driving thread, while that does
+/// nothing else: the call goes on.
+fn inside_calls(trace: &Trace, host: TrackId, driver: TrackId, idle: &[Span]) -> Vec<Span> {
+    let mut pauses = Vec::new();
+    for track in trace.tracks_below(host, TrackKind::Thread) {
+        if track == driver || !runs_backward(trace, track) {
+            continue;
+        }
+        let mut over = None;
+        for row in trace.tracks[track.row()].rows() {
+            let (start, end) = (trace.events.start[row].0, trace.events.end(EventId(row as u32)).0);
+            if let Some(over) = over.filter(|&it| it < start) {
+                let at = idle.partition_point(|it| it.1 < start);
+                if idle.get(at).is_some_and(|it| it.0 <= over) {
+                    pauses.push((over, start));
+                }
+            }
+            over = Some(over.unwrap_or(end).max(end));
+        }
+    }
+    union(pauses)
 }
 
 /// At most one in so many of the ops on the engine's own thread is not its own.
@@ -666,7 +679,7 @@ fn is_python(trace: &Trace, track: TrackId) -> bool {
         || steps.any(|row| trace.name(EventId(row as u32)) == "ProfilerStep")
         || trace.tracks[track.row()].rows().take(MOST_LOOKED_AT).any(|row| {
             let name = trace.name(EventId(row as u32));
-            name.starts_with("TFE_Py") || name.starts_with('$') || name.starts_with("PjitFunction")
+            dialect::any(|it| it.is_called_from_python(name))
         })
 }
 
@@ -683,6 +696,9 @@ fn driven(trace: &Trace, track: TrackId) -> HostTime {
     let rows = trace.tracks[track.row()].rows();
     let mut open: Vec<(i64, Doing)> = Vec::new();
     let mut at = i64::MIN / 4;
+    let inside_call = names_that_go_on(trace);
+    // The last event was part of a call that Python made once, and may not be over.
+    let mut goes_on = false;
     for row in rows {
         let kind = trace.events.kind[row];
         if matches!(kind, OpKind::Listener | OpKind::Memory | OpKind::OpEnd) {
@@ -701,8 +717,16 @@ fn driven(trace: &Trace, track: TrackId) -> HostTime {
             doing_in(trace, row, kind, around)
         };
         let end = trace.events.end(EventId(row as u32)).0;
+        let mut before = around;
+        if around == Doing::Python && !inside_call.is_empty() {
+            let part = inside_call.contains(&trace.events.name[row]);
+            if goes_on && part {
+                before = Doing::Runtime;
+            }
+            goes_on = part;
+        }
         if doing != around || open.is_empty() {
-            emit(around, at, start);
+            emit(before, at, start);
             at = at.max(start);
             open.push((end, doing));
         } else if let Some(last) = open.last_mut().filter(|it| it.0 < end) {
@@ -718,6 +742,12 @@ fn driven(trace: &Trace, track: TrackId) -> HostTime {
     emit(base, at, i64::MAX / 4);
     let [input, compile, output, runtime, python, _unknown] = sets;
     HostTime { input, compile, output, runtime, python, ..HostTime::default() }
+}
+
+/// Names of events between which a call from Python goes on.
+fn names_that_go_on(trace: &Trace) -> HashSet<StrId> {
+    let names = trace.strings.iter();
+    names.filter(|it| dialect::any(|one| one.goes_on(it.1))).map(|it| it.0).collect()
 }
 
 fn doing_in(trace: &Trace, row: usize, kind: OpKind, around: Doing) -> Doing {
@@ -756,24 +786,13 @@ pub fn calls_that_compile(trace: &Trace, track: TrackId) -> HashSet<u32> {
 /// Whether an event calls a whole function, which may first have to be compiled. An op that only
 /// tunes itself is none.
 fn calls_function(trace: &Trace, event: EventId) -> bool {
-    let name = trace.name(event);
-    match trace.events.kind[event.row()] {
-        OpKind::CallOp => true,
-        OpKind::Op => ["__inference_", "__forward_", "__backward_", "Xla", "_Xla"]
-            .iter()
-            .any(|it| name.starts_with(it) || name.contains(":Xla") || name.contains(":_Xla")),
-        OpKind::Runtime => {
-            name.starts_with("PjitFunction") || name == "ExecutorState::ProcessAsync::Start"
-        }
-        _ => false,
-    }
+    let (name, kind) = (trace.name(event), trace.events.kind[event.row()]);
+    kind == OpKind::CallOp || dialect::any(|it| it.calls_function(name, kind))
 }
 
 /// Whether a call inside a tracing or compiling runs its outcome.
 pub fn runs_inside(name: &str) -> bool {
-    name == "EagerKernelExecute"
-        || name.starts_with("ExecuteReplicated")
-        || name.contains("Executable::Execute")
+    dialect::any(|it| it.runs_outcome(name))
 }
 
 /// What the other threads did that a waiting call can be waiting for.
@@ -849,7 +868,7 @@ impl Others {
             };
             add(to, (start, end));
         }
-        if is_runtime_pool(trace.track_name(track)) || runs_backward(trace, track) {
+        if dialect::any(|it| it.is_pool(trace.track_name(track))) || runs_backward(trace, track) {
             out.pools = out.framework.clone();
         }
         out

@@ -1,11 +1,13 @@
 //! The good end: the step is spent computing.
 
 use analyses::Tables;
+use analyses::kernel_time::KernelTime;
 use analyses::op_tensor::OpTensor;
 use trace::Dur;
 
 use crate::edits::{self, in_16_bits, in_framework, is_jax};
 use crate::facts::{Facts, NO_STEPS, Op, facts, percent};
+use crate::gpu::{Precision, precision};
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Severity, Verdict};
 
 rule! {
@@ -55,7 +57,10 @@ impl Rule for ComputeBound {
             let text = format!("Compute takes {}", facts.per_step(facts.of("compute")));
             finding = finding.evidence(Evidence::text(text).steps("compute", Facts::rows(tables)));
         }
-        let fix = if facts.on_device {
+        let in_half = |it: &KernelTime| precision(&it.name) == Some(Precision::Half);
+        let fix = if facts.on_device && tables.get::<KernelTime>().iter().any(in_half) {
+            Fix::new(Change::Machine, "Use a cheaper layer where one dominates, or faster hardware")
+        } else if facts.on_device {
             Fix::new(Change::HalfPrecision, "Compute in 16 bits if the hardware supports it")
                 .edit(in_16_bits(tables))
         } else if is_jax(tables) {

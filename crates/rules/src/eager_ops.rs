@@ -5,8 +5,11 @@ use analyses::code_site::compile_site;
 use analyses::host_call::{HostCall, eager_ops};
 use trace::Dur;
 
-use crate::edits::{self, in_framework, is_jax};
-use crate::facts::{MOST_NAMED, MOST_ROWS, NO_STEPS, facts, percent, recorded_python, thousands};
+use crate::edits::{self, in_framework, is_jax, is_torch};
+use crate::facts::{
+    MOST_NAMED, NO_STEPS, facts, percent, recorded_ops, recorded_python, thousands,
+};
+use crate::launches::launches;
 use crate::lines::{function_of_step, rows_at};
 use crate::slow_steps::SlowSteps;
 use crate::small_batch::set_up;
@@ -49,6 +52,14 @@ const FUSED: [f64; 3] = [0.3, 0.1, 0.03];
 /// What is left of larger ops, which a graph runs side by side and fuses, at worst, likely, at best.
 /// Source: choice, a guess: at best two at a time, and a fifth of them fused.
 const SIDE_BY_SIDE: [f64; 3] = [1.0, 0.8, 0.4];
+/// The same where the compiler keeps the kernels of large ops and runs them one after another.
+/// Source: measured by `bench/diagnosis/run --torch`: convolutions and products take as long
+/// compiled; at best a tenth of them is fused.
+const ONE_BY_ONE: [f64; 3] = [1.0, 1.0, 0.9];
+/// Of the time in which a device waits for the host, the part that stays when the model is compiled,
+/// at worst, likely, at best: kernels are still launched one by one, if fewer.
+/// Source: choice, a guess: half of them are fused away; at best launches are recorded as a graph.
+const LAUNCHES_STAY: [f64; 3] = [0.7, 0.4, 0.1];
 /// Calling one function of TensorFlow from Python.
 /// Source: measured by `bench/costs/run`, a `tf.function` of one argument: 0.34 to 0.36 ms; with 50
 /// variables 0.47 ms.
@@ -59,6 +70,13 @@ const CALL_JAX_PS: i64 = 110_000_000;
 /// And at most one part in so many of what the eager calls took.
 /// Source: choice, a guess: a quarter.
 const CALL_AT_MOST: i64 = 4;
+/// What a call inside a compiled part of PyTorch costs beside its kernel, at worst, likely, at best.
+/// Source: measured by `bench/costs/run`, ten small products and their gradients, compiled: 0.25 ms
+/// beyond the call, 30 kernels of 7.4 µs; a guess for programs of other ops.
+const IN_GRAPH_TORCH_PS: [i64; 3] = [5_000_000, 2_000_000, 500_000];
+/// Calling a part that PyTorch compiled, forward and backward.
+/// Source: measured by `bench/costs/run`, a product and a sum with their gradients: 0.27 ms.
+const CALL_TORCH_PS: i64 = 270_000_000;
 /// Where this much of the host's time goes to the calls, the rest of it goes with them.
 /// Source: choice, fitted to eager scripts and their compiled twins.
 const NEARLY_ALL: f64 = 0.6;
@@ -73,22 +91,30 @@ impl Rule for EagerOps {
             return Verdict::unknown("this profile shows no calls of the training thread");
         }
         let eager = eager_ops(tables);
-        let host = (facts.of("python") + facts.of("runtime")).0;
+        let host = (facts.of("python") + facts.of("runtime")).0 + eager.in_compute_ps;
         // Tracing and saving inside a call are causes of their own.
         let cost = eager.calls_ps - eager.work_ps + eager.between_ps;
+        let torch = is_torch(tables);
+        // Beside a device that is busy, dispatching costs nothing.
+        let exposed = (torch && facts.on_device).then(|| launches(tables)).flatten();
+        let host = exposed.as_ref().map_or(host, |it| it.dispatching.0.min(host));
         let cost = Dur(cost.min(host).max(0));
         if !eager.are_many() || facts.share_of(cost) < WORTH_SAYING {
             return Verdict::Clear;
         }
         let step = facts.step.0;
         let taken = (eager.calls_ps + eager.between_ps).min(host + eager.work_ps);
-        let rest = match facts.share_of(Dur(taken)) > NEARLY_ALL {
+        // Where an op's event holds its work, large ops take most of the calls.
+        let overhead = if eager.in_compute_ps > 0 { taken - eager.work_ps } else { taken };
+        let rest = match facts.share_of(Dur(overhead)) > NEARLY_ALL && exposed.is_none() {
             true => step - host.max(taken - eager.work_ps) - eager.work_ps,
             false => step - taken,
         };
-        let (call, on_its_own) = match is_jax(tables) {
-            true => (CALL_JAX_PS, ON_ITS_OWN_JAX_PS),
-            false => (CALL_PS, ON_ITS_OWN_PS),
+        let (call, on_its_own, in_graph) = match is_jax(tables) {
+            true => (CALL_JAX_PS, ON_ITS_OWN_JAX_PS, IN_GRAPH_PS),
+            // Its work is counted without what leads to it.
+            false if torch => (CALL_TORCH_PS, [0; 3], IN_GRAPH_TORCH_PS),
+            false => (CALL_PS, ON_ITS_OWN_PS, IN_GRAPH_PS),
         };
         let call = call.min(taken / CALL_AT_MOST);
         // `part` is what stays of an op's own work when it is not called on its own.
@@ -98,12 +124,15 @@ impl Rule for EagerOps {
                 let least = (per_op as f64 * FUSED[it].min(part[it])) as i64;
                 let own = ((per_op - on_its_own[it]) as f64 * part[it]) as i64;
                 let work = own.max(least) * eager.per_step;
-                (rest.max(0) + work + ops * IN_GRAPH_PS[it] + call).min(step)
+                (rest.max(0) + work + ops * in_graph[it] + call).min(step)
             })
         };
-        let new = in_one_call(SIDE_BY_SIDE, eager.per_step);
+        let new = match &exposed {
+            Some(_) => LAUNCHES_STAY.map(|part| step - taken + (part * taken as f64) as i64),
+            None => in_one_call(if torch { ONE_BY_ONE } else { SIDE_BY_SIDE }, eager.per_step),
+        };
         // What is left is predicted as it will be, without a profiler; so is what was there.
-        let old = step - recorded_python(tables, cost).0;
+        let old = step - recorded_python(tables, cost).0 - recorded_ops(tables, cost).0;
         let gain = Gain {
             low: Gain::of_range(old, new).low,
             speedup: Gain::of_times(old, new[1]).speedup,
@@ -124,13 +153,17 @@ impl Rule for EagerOps {
             .map(|it| format!("{} ({:.0})", it.call, it.per_step))
             .collect();
         let rows = calls.iter().enumerate().filter(|it| it.1.kind != "other").map(|it| it.0);
-        let rows: Vec<usize> = rows.take(MOST_ROWS).collect();
+        // All that are counted: the sentence can be checked against them.
+        let rows: Vec<usize> = rows.collect();
         let times = format!(
             "Dispatching and the Python in between take {1}, starting and running the ops {0}",
             Dur(eager.work_ps),
             Dur((taken - eager.work_ps).max(0)),
         );
-        let compiled = in_framework(tables, edits::TF_FUNCTION, edits::JAX_JIT);
+        let compiled = match torch {
+            true => edits::COMPILE_TORCH,
+            false => in_framework(tables, edits::TF_FUNCTION, edits::JAX_JIT),
+        };
         let caller = function_of_step(tables);
         let mut finding = Finding::new(title, cost, facts.step);
         if let Some(it) = &caller {
@@ -139,24 +172,24 @@ impl Rule for EagerOps {
             finding =
                 finding.evidence(Evidence::text(text).rows("python_line", rows_at(tables, it)));
         }
-        let turns = turns(&calls).filter(|_| is_jax(tables));
-        let finding = match turns {
-            None => finding,
-            Some(turns) => {
-                let new = in_one_call(TOGETHER, eager.per_step / turns);
-                finding.fix(
-                    Fix::new(
-                        Change::Vectorize,
-                        format!(
-                            "If the loop's {turns} passes are the examples of a batch, compute them in \
-                             one call"
-                        ),
-                    )
-                    .edit(edits::VMAP)
-                    .gives(Some(Gain::of_range(old, new))),
-                )
-            }
-        };
+        let turning = Loop::of(&calls).filter(|_| is_jax(tables) || torch);
+        let in_turns = turning.as_ref().map(|it| {
+            let passes = format!("If the loop's {} passes are the examples of a batch", it.turns);
+            let (text, edit, new) = match torch {
+                true => {
+                    let new = it.at_once(step, taken);
+                    (", or steps in time, compute them in one op", None, new)
+                }
+                false => {
+                    let new = in_one_call(TOGETHER, eager.per_step / it.turns);
+                    (", compute them in one call", Some(edits::VMAP), new)
+                }
+            };
+            let fix = Fix::new(Change::Vectorize, passes + text);
+            let fix = edit.into_iter().fold(fix, Fix::edit);
+            fix.gives(Some(Gain::of_range(old, new)))
+        });
+        let finding = in_turns.into_iter().fold(finding, Finding::fix);
         let finding = finding
             .evidence(Evidence::text(times).rows("host_call", rows.clone()))
             .evidence(
@@ -167,11 +200,11 @@ impl Rule for EagerOps {
                 Fix::new(Change::CompileStep, "Turn the whole step into one compiled function")
                     .edit(compiled)
                     .gives(Some(gain))
-                    .at(caller),
+                    .at(caller.filter(|_| !torch)),
             )
             .symptom_of(if set_up(tables, &facts).is_some() { &["small-batch"] } else { &[] })
             .symptom_of(if are_in_slow_steps(tables, cost) { &["step-outliers"] } else { &[] });
-        if turns.is_some() {
+        if turning.is_some() && !torch {
             return finding.found();
         }
         // A compiled step is there, and this is beside it.
@@ -184,6 +217,9 @@ impl Rule for EagerOps {
             );
             let fix = Fix::new(Change::EveryNSteps, text).gives(Some(seldom));
             return finding.fix(fix).found();
+        }
+        if torch {
+            return finding.found();
         }
         match is_jax(tables) {
             true => finding,
@@ -210,24 +246,50 @@ fn are_in_slow_steps(tables: &Tables, cost: Dur) -> bool {
     slow.is_some_and(|it| it.cost.0 as f64 >= MOSTLY * cost.0 as f64)
 }
 
-/// How often a loop of a step turns: as often as most of its calls come, each once in a turn or
-/// several times.
-fn turns(calls: &[HostCall]) -> Option<i64> {
-    let is_call = |it: &&HostCall| it.kind != "other";
-    let all: f64 = calls.iter().filter(is_call).map(|it| it.per_step).sum();
-    let times = |turns: i64| {
-        let is_in_loop = |it: &&HostCall| {
-            let in_a_turn = it.per_step / turns as f64;
-            let whole = in_a_turn.round();
-            (1.0..=MOST_IN_A_TURN).contains(&whole) && (in_a_turn - whole).abs() <= NEARLY
+/// Calls that a loop of a step makes, each once in a turn or several times.
+struct Loop {
+    /// As often as most of the calls come.
+    turns: i64,
+    calls_per_step: f64,
+    /// In the calls, and in Python between them.
+    takes_ps: i64,
+    work_ps: i64,
+}
+
+impl Loop {
+    fn of(calls: &[HostCall]) -> Option<Loop> {
+        let is_call = |it: &&HostCall| it.kind != "other";
+        let all: f64 = calls.iter().filter(is_call).map(|it| it.per_step).sum();
+        let made_by = |turns: i64| {
+            let is_in_loop = move |it: &&HostCall| {
+                let in_a_turn = it.per_step / turns as f64;
+                let whole = in_a_turn.round();
+                (1.0..=MOST_IN_A_TURN).contains(&whole) && (in_a_turn - whole).abs() <= NEARLY
+            };
+            calls.iter().filter(is_call).filter(is_in_loop)
         };
-        calls.iter().filter(is_call).filter(is_in_loop).map(|it| it.per_step).sum::<f64>()
-    };
-    let candidates = calls.iter().filter(is_call).map(|it| it.per_step.round() as i64);
-    let candidates = candidates.filter(|&it| it >= MANY_TURNS);
-    // Of two that explain the same calls, the loop with more turns: the other is a part of it.
-    let most = candidates.max_by(|&a, &b| times(a).total_cmp(&times(b)).then(a.cmp(&b)))?;
-    (times(most) >= MOSTLY * all).then_some(most)
+        let times = |turns: i64| made_by(turns).map(|it| it.per_step).sum::<f64>();
+        let candidates = calls.iter().filter(is_call).map(|it| it.per_step.round() as i64);
+        let candidates = candidates.filter(|&it| it >= MANY_TURNS);
+        // Of two that explain the same calls, the loop with more turns: the other is a part of it.
+        let turns = candidates.max_by(|&a, &b| times(a).total_cmp(&times(b)).then(a.cmp(&b)))?;
+        (times(turns) >= MOSTLY * all).then(|| Loop {
+            turns,
+            calls_per_step: times(turns),
+            takes_ps: made_by(turns).map(|it| it.total_ps + it.between_ps()).sum(),
+            work_ps: made_by(turns).filter_map(|it| it.work_ps).sum(),
+        })
+    }
+
+    /// The step with all turns at once, each op called on its own as before.
+    fn at_once(&self, step: i64, taken: i64) -> [i64; 3] {
+        let calls = self.calls_per_step / self.turns as f64;
+        let takes = self.takes_ps.min(taken);
+        [0, 1, 2].map(|it| {
+            let work = self.work_ps as f64 * TOGETHER[it] + calls * ON_ITS_OWN_PS[2 - it] as f64;
+            (step - takes + work as i64).clamp(0, step)
+        })
+    }
 }
 
 /// A call before or after the loop is one more.

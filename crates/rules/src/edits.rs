@@ -110,8 +110,11 @@ edits! {
     STROBE_RUN = "strobe-run": "strobe run -- python train.py";
     PROFILE_LESS = "profile-less": "options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=1)\ntf.profiler.experimental.start(folder, options=options)";
     WORKERS_TORCH = "workers-torch": "loader = DataLoader(data, batch_size, num_workers=4, persistent_workers=True)";
+    MORE_WORKERS_TORCH = "more-workers-torch": "loader = DataLoader(data, batch_size, num_workers=8, persistent_workers=True)";
     PIN_MEMORY_TORCH = "pin-memory-torch": "loader = DataLoader(data, batch_size, num_workers=4, pin_memory=True)\nx = x.to(device, non_blocking=True)";
     COMPILE_TORCH = "compile-torch": "model = torch.compile(model)";
+    DYNAMIC_TORCH = "dynamic-torch": "model = torch.compile(model, dynamic=True)";
+    PAD_TORCH = "pad-torch": "x = torch.nn.functional.pad(x, (0, 0, 0, LENGTH - x.shape[0]))  # and a mask";
     AUTOCAST_TORCH = "autocast-torch": "with torch.autocast(device_type=device.type, dtype=torch.bfloat16):\n    loss = loss_of(model(x), y)";
     TF32_TORCH = "tf32-torch": "torch.set_float32_matmul_precision(\"high\")";
     RECOMPUTE_TORCH = "recompute-torch": "y = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)";
@@ -188,10 +191,13 @@ impl Edit {
 
 /// Puts the edits of a finding into PyTorch's words, and drops those that it has no words for: of
 /// another framework's advice nothing is left.
-pub fn in_torch(fixes: &mut Vec<Fix>) {
+///
+/// What is compiled already is not to be compiled again.
+pub fn in_torch(fixes: &mut Vec<Fix>, is_compiled: bool) {
     fixes.retain_mut(|fix| {
         let Some(printed) = &fix.edit else { return !names_another_framework(&fix.text) };
-        if OF_ALL.iter().any(|it| it.value_in(printed).is_some()) {
+        let ours = ALL.iter().filter(|it| it.key.ends_with("-torch"));
+        if ours.chain(&OF_ALL).any(|it| it.value_in(printed).is_some()) {
             return !names_another_framework(&fix.text);
         }
         let found = IN_TORCH.iter().find_map(|(theirs, text, ours)| {
@@ -199,6 +205,9 @@ pub fn in_torch(fixes: &mut Vec<Fix>) {
             Some((*text, ours.with(value)))
         });
         let Some((text, edit)) = found else { return false };
+        if is_compiled && COMPILE_TORCH.value_in(&edit.0).is_some() {
+            return false;
+        }
         fix.text = text.to_owned();
         fix.edit = Some(edit.into());
         (fix.site, fix.diff) = (None, None);
@@ -289,7 +298,10 @@ mod tests {
             Fix::new(Change::LessMemory, "Let tf.data buffer less"),
             Fix::new(Change::FillDevice, "Give each launch more work"),
         ];
-        super::in_torch(&mut fixes);
+        let mut compiled = vec![Fix::new(Change::Fuse, "Compile").edit(super::XLA)];
+        super::in_torch(&mut compiled, true);
+        assert_eq!(compiled, []);
+        super::in_torch(&mut fixes, false);
         let left: Vec<_> =
             fixes.iter().map(|it| (it.text.as_str(), it.edit.as_deref().unwrap_or(""))).collect();
         assert_eq!(
@@ -308,7 +320,7 @@ mod tests {
     fn no_edit_of_another_framework_is_left() {
         for edit in ALL.iter().filter(|it| !it.key.ends_with("-torch")) {
             let mut fixes = vec![Fix::new(Change::Capture, "It").edit(edit.with(3))];
-            super::in_torch(&mut fixes);
+            super::in_torch(&mut fixes, false);
             for fix in fixes {
                 let text = fix.edit.unwrap_or_default();
                 let foreign = ["tf.", "keras", "jax", "jnp", "jit_compile", "model.compile"];

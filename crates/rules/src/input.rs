@@ -268,6 +268,9 @@ impl Input {
         let steps = tables.get::<StepTime>();
         let waits = || steps.iter().filter(|it| it.counts).map(|it| Dur(it.input_ps));
         let mut text = match (waits().min(), waits().max()) {
+            (Some(Dur(0)), Some(most)) if most.0 > 0 => {
+                format!("Steps wait up to {most} for their batch, {wait} on average")
+            }
             (Some(least), Some(most)) if least.to_string() != most.to_string() => {
                 format!("Steps wait {least} to {most} for their batch, {wait} on average")
             }

@@ -6,9 +6,9 @@ use trace::Dur;
 
 use crate::edits;
 use crate::facts::MOST_NAMED;
-use crate::input::{Cause, blamed, named};
+use crate::input::{Cause, blamed, input, named};
 use crate::lines::{busiest, line_in_words, place};
-use crate::{Change, Evidence, Fix, Gain, Prediction, Rule, Verdict};
+use crate::{Change, Evidence, Fix, Gain, Prediction, Rule, Verdict, loader};
 
 rule! {
     /// Batches are made in Python.
@@ -30,6 +30,12 @@ rule! {
 
 impl Rule for InputPython {
     fn check(&self, tables: &Tables) -> Verdict {
+        if let Ok(input) = input(tables)
+            && input.cause == Cause::Unseen
+            && let Some(finding) = loader::finding(tables, &input)
+        {
+            return finding.found();
+        }
         blamed(
             tables,
             |it| matches!(it, Cause::Python(_)),
@@ -177,6 +183,44 @@ mod tests {
         };
         assert_eq!(calls("RemoteCall:RemoteCall"), Verdict::Clear);
         assert!(matches!(calls("PyFunc:PyFunc"), Verdict::Found(_)));
+    }
+
+    /// Steps of 100 µs of which the loader takes 60.
+    fn loading(iterator: &str) -> String {
+        let step = |at: i64| {
+            format!(
+                "train#{at} {at}..{}, enumerate(DataLoader)#{iterator}.__next__ {at}..{}, \
+                 aten::mm {}..{}",
+                at + 100,
+                at + 60,
+                at + 62,
+                at + 98
+            )
+        };
+        format!("host/python: {}", (0..5).map(|it| step(it * 100)).collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn a_loader_in_the_training_process_is_python() {
+        let found = finding(&InputPython, &loading("_SingleProcessDataLoaderIter"));
+        assert_eq!(
+            found.title,
+            "The DataLoader makes batches in the training process: 60 µs per step (60%) of waiting"
+        );
+        assert_eq!(found.fix[0].change.name(), "input-workers");
+        // Two cores share the rest and the batches at worst; at best the rest stays.
+        let gain = found.fix[0].gain.unwrap();
+        assert!((1.2..1.4).contains(&gain.low) && (2.0..2.5).contains(&gain.speedup), "{gain:?}");
+    }
+
+    #[test]
+    fn workers_that_are_too_slow_say_so() {
+        let found = finding(&InputPython, &loading("_MultiProcessingDataLoaderIter"));
+        assert!(
+            found.title.starts_with("The DataLoader's workers are too slow"),
+            "{}",
+            found.title
+        );
     }
 
     #[test]

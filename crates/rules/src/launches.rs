@@ -1,6 +1,7 @@
 //! How a device was kept busy in a few steps: its kernels, the gaps between them, and who waited.
 
 use analyses::Tables;
+use analyses::host_call::SOME_LINES_PS;
 use analyses::replay::rows_in;
 use analyses::span::{Span, covered, subtract, total, union};
 use analyses::step::{HostSteps, Step, median};
@@ -36,6 +37,8 @@ pub struct Launches {
     pub hideable: Dur,
     /// A step's time between two kernels, no wait before it, with the host in the framework.
     pub between_kernels: Dur,
+    /// The same with the Python that prepares the next call.
+    pub dispatching: Dur,
 }
 
 /// `None` where no steps count.
@@ -147,6 +150,7 @@ impl Launches {
     ) {
         let gaps = subtract(&[window], busy);
         let (mut after_waits, mut hideable, mut between) = (0_i64, 0_i64, 0_i64);
+        let mut dispatching = 0_i64;
         for gap in gaps {
             let wait = waits.partition_point(|it| it.1 < gap.0.saturating_sub(CLOCKS));
             let follows = waits.get(wait).is_some_and(|it| it.0 <= gap.0 && it.1 < gap.1);
@@ -160,12 +164,15 @@ impl Launches {
                     after_waits += covered(gap, python);
                 }
             } else if within && gap.0 > window.0 && gap.1 < window.1 {
-                between += covered(gap, runtime);
+                let launching = covered(gap, runtime);
+                between += launching;
+                dispatching += launching + covered(gap, python).min(SOME_LINES_PS);
             }
         }
         let n = self.n_steps.max(1) as i64;
         self.after_waits = Dur(after_waits / n);
         self.hideable = Dur(hideable / n);
         self.between_kernels = Dur(between / n);
+        self.dispatching = Dur(dispatching / n);
     }
 }

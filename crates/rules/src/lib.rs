@@ -17,6 +17,7 @@ mod gpu;
 mod input;
 mod launches;
 mod lines;
+mod loader;
 pub mod plan;
 mod samples;
 mod slow_steps;
@@ -25,6 +26,7 @@ pub mod testing;
 use std::collections::BTreeMap;
 
 use analyses::Tables;
+use analyses::host_call::HostCall;
 
 pub use change::Change;
 pub use facts::{Facts, Op, counted, facts, percent, thousands};
@@ -188,11 +190,12 @@ fn diagnose_by(rules: &[&'static dyn Rule], tables: &Tables) -> Diagnosis {
     let mut found: Vec<(&'static dyn Rule, Finding)> = Vec::new();
     let mut not_checked = Vec::new();
     let is_torch = edits::is_torch(tables);
+    let is_compiled = is_torch && tables.get::<HostCall>().iter().any(|it| it.kind == "function");
     for &rule in rules {
         match rule.check(tables) {
             Verdict::Found(mut finding) => {
                 if is_torch {
-                    edits::in_torch(&mut finding.fix);
+                    edits::in_torch(&mut finding.fix, is_compiled);
                 }
                 finding.settle(tables);
                 found.push((rule, *finding));
@@ -275,6 +278,7 @@ mod tests {
                     "launches",
                     "lib",
                     "lines",
+                    "loader",
                     "plan",
                     "samples",
                     "slow-steps",

@@ -9,7 +9,7 @@ use trace::{Dur, TrackKind};
 
 use crate::confidence;
 use crate::edits::{self, in_framework};
-use crate::facts::{Facts, NO_STEPS, counted, facts};
+use crate::facts::{Facts, NO_STEPS, counted, facts, recorded_ops};
 use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
 rule! {
@@ -65,7 +65,8 @@ impl Rule for ProfilerOverhead {
             return Verdict::unknown("no thread could be identified as the training thread");
         }
         let per_step = n_events / n_steps.max(1);
-        let estimated = Dur(per_step as i64 * EVENT.0 + own / n_steps.max(1) as i64);
+        let ops = recorded_ops(tables, facts.step);
+        let estimated = Dur(per_step as i64 * EVENT.0 + own / n_steps.max(1) as i64) + ops;
         let cost =
             measured.map_or(estimated, |it| Dur((it.on_ps - it.off_ps).clamp(0, facts.step.0)));
         if facts.share_of(cost) < WORTH_SAYING {

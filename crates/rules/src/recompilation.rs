@@ -5,7 +5,7 @@ use analyses::compile::{Compile, is_shapes};
 use trace::{Dur, EventId};
 
 use crate::confidence;
-use crate::edits::{self, Edit, is_jax};
+use crate::edits::{self, Edit, is_jax, is_torch};
 use crate::facts::{
     MOST_NAMED, NO_STEPS, counted, counted_steps, facts, has_host_events, without_compile,
 };
@@ -52,7 +52,7 @@ impl Rule for Recompilation {
             return Verdict::Clear;
         }
         let n_steps = counted_steps(tables, &main.host);
-        let function = main.function.as_deref().unwrap_or("A program without a name");
+        let function = main.function.as_deref().unwrap_or("A part of the program");
         let verb = if main.kind == "autotune" { "tuned" } else { "compiled" };
         // A first call always compiles, and a single step may be the first.
         let is_only = n_steps == 1;
@@ -82,7 +82,7 @@ impl Rule for Recompilation {
             finding = finding.evidence(Evidence::text(changed).rows("compile", vec![row]));
         }
         for (row, other) in compiled().filter(|it| it.0 != row).take(MOST_NAMED) {
-            let name = other.function.as_deref().unwrap_or("A program without a name");
+            let name = other.function.as_deref().unwrap_or("Another part of the program");
             let steps = counted(usize::try_from(other.steps).unwrap_or(0), "step");
             let text = format!("{name} was compiled too, in {steps} ({} each)", Dur(other.mean_ps));
             finding = finding.evidence(Evidence::text(text).rows("compile", vec![row]));
@@ -95,6 +95,16 @@ impl Rule for Recompilation {
             return finding
                 .headline("is spent compiling, as in every first call")
                 .fix(Fix::new(Change::Capture, "Capture some later steps").untold(why))
+                .found();
+        }
+        if is_torch(tables) {
+            let fix =
+                |change, text: &str, edit: Edit| Fix::new(change, text).edit(edit).gives(gain);
+            let any = "Compile once for inputs of any shape";
+            let pad = "Or pad the inputs to a few shapes";
+            return finding
+                .fix(fix(Change::RelaxShapes, any, edits::DYNAMIC_TORCH))
+                .fix(fix(Change::PadShapes, pad, edits::PAD_TORCH))
                 .found();
         }
         fixes(finding, main, is_jax(tables), gain).found()

@@ -444,7 +444,7 @@ fn a_slow_loader_is_named_with_pytorchs_own_edit() {
     assert!((share("input") - 0.6).abs() < 0.01, "{}", json["breakdown"]);
     assert!((share("compute") - 0.3).abs() < 0.01, "{}", json["breakdown"]);
     let first = &json["findings"][0];
-    assert_eq!(first["rule"], "input-bound", "{}", json["findings"]);
+    assert_eq!(first["rule"], "input-python", "{}", json["findings"]);
     let edits: Vec<&str> =
         first["fix"].as_array().unwrap().iter().filter_map(|it| it["edit"].as_str()).collect();
     assert_eq!(
@@ -455,4 +455,31 @@ fn a_slow_loader_is_named_with_pytorchs_own_edit() {
     for foreign in ["tf.", "TensorFlow", "Keras", "jax", "XLA"] {
         assert!(!text.contains(foreign), "{foreign} in {text}");
     }
+}
+
+/// The first finding of a real capture, and the changes that it advises.
+fn first_finding(name: &str) -> (String, Vec<String>) {
+    let path = repo().join("testdata/chrome").join(name);
+    let json = session::report::json::as_json(&Session::open(&path).unwrap().report());
+    let first = &json["findings"][0];
+    let fixes = first["fix"].as_array().unwrap().iter();
+    let changes = fixes.map(|it| it["change"].as_str().unwrap().to_owned()).collect();
+    (
+        format!("{} {}", first["rule"].as_str().unwrap(), first["severity"].as_str().unwrap()),
+        changes,
+    )
+}
+
+#[test]
+fn real_captures_of_pytorch_have_their_planted_cause_first() {
+    let check = |name: &str, finding: &str, changes: &[&str]| {
+        assert_eq!(
+            first_finding(name),
+            (finding.to_owned(), changes.iter().map(|it| (*it).to_owned()).collect())
+        );
+    };
+    check("torch_unrolled", "eager-ops high", &["vectorize", "compile-step"]);
+    check("torch_slow_loader", "input-python high", &["input-workers", "cheaper-input"]);
+    check("torch_recompiled", "recompilation high", &["relax-shapes", "pad-shapes"]);
+    check("healthy_torch", "compute-bound low", &["fuse"]);
 }

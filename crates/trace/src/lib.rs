@@ -14,6 +14,7 @@
 mod build;
 mod clock;
 mod cores;
+pub mod dialect;
 mod lineage;
 mod op;
 mod process;

@@ -3,6 +3,8 @@
 //! The names are those that TensorFlow, JAX, XLA and the CUDA and ROCm drivers give their work;
 //! no file format is known here.
 
+use crate::dialect;
+
 /// What an event does, as far as analyses care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
@@ -150,304 +152,19 @@ impl OpKind {
 
     /// What an event of this name does on a host thread.
     pub fn on_host(name: &str) -> OpKind {
-        if name.starts_with('$') {
-            return if waits_for_loader(name) {
-                OpKind::InputWait
-            } else if name.ends_with(" block_until_ready") {
-                OpKind::Sync
-            } else {
-                OpKind::Python
-            };
-        }
-        if name.starts_with("ThunkExecutor::Execute") {
-            return OpKind::Program;
-        }
-        if name.starts_with("ThreadpoolListener::") {
-            return OpKind::Listener;
-        }
-        if matches!(name, "MemoryAllocation" | "MemoryDeallocation") {
-            return OpKind::Memory;
-        }
-        if name.starts_with("end: ") {
-            return OpKind::OpEnd;
-        }
-        if let Some(inner) = name.strip_prefix("EagerLocalExecute: ") {
-            return match of_op_type(inner) {
-                it @ (OpKind::InputWait | OpKind::Save | OpKind::PythonOp) => it,
-                _ => OpKind::Runtime,
-            };
-        }
-        if name.starts_with("IteratorGetNext") || name.starts_with("MultiDeviceIteratorGetNext") {
-            return OpKind::InputWait;
-        }
-        if name.starts_with("Iterator::") {
-            return OpKind::InputStage;
-        }
-        if let Some(op) = OpName::parse(name) {
-            return match op.family {
-                OpFamily::TfData => OpKind::InputStage,
-                OpFamily::TensorFlow | OpFamily::Jax => of_op_type(op.op_type),
-                OpFamily::Torch => OpKind::Op,
-            };
-        }
-        if name == "TraceContext" || name == "Profiled batch" {
-            return OpKind::Step;
-        }
-        if is_driver_call(name) {
-            let waits = ["Synchronize", "StreamWait", "EventQuery"];
-            return if waits.iter().any(|it| name.contains(it)) {
-                OpKind::Sync
-            } else {
-                OpKind::Launch
-            };
-        }
-        if is_copy(name).is_some() {
-            // On the host these are the calls that ask for a copy, as an older profiler named them.
-            return OpKind::Launch;
-        }
-        if starts_with_any(name, INPUT_PARTS) {
-            return OpKind::InputStage;
-        }
-        if is_compile(name) {
-            return OpKind::Compile;
-        }
-        if starts_with_any(name, SYNC) {
-            return OpKind::Sync;
-        }
-        if starts_with_any(name, RUNTIME) || name.contains("::") {
-            return OpKind::Runtime;
-        }
-        OpKind::User
+        let said = dialect::ALL.iter().find_map(|it| it.on_host(name));
+        // A method of some class in C++ is nothing that a user wrote.
+        said.unwrap_or(if name.contains("::") { OpKind::Runtime } else { OpKind::User })
     }
 
     /// What a framework op of this type does on the host.
     pub fn of_type(op_type: &str) -> OpKind {
-        of_op_type(op_type)
+        dialect::of_op_type(op_type)
     }
 
     /// What an event of this name does on a device.
     pub fn on_device(name: &str) -> OpKind {
-        if let Some(copy) = is_copy(name) {
-            return copy;
-        }
-        let lower = name.to_ascii_lowercase();
-        if lower.starts_with("memset") {
-            return OpKind::Memset;
-        }
-        if is_collective(&lower) {
-            return OpKind::Collective;
-        }
-        // Which way a compiled program's copy goes, its name does not say.
-        if starts_with_any(lower.trim_start_matches('%'), &["copy-done", "copy-start"]) {
-            return OpKind::CopyIn;
-        }
-        OpKind::Kernel
-    }
-}
-
-/// Copies by NVIDIA's names (`MemcpyH2D`), the older ones (`MemcpyHToD`) and AMD's.
-fn is_copy(name: &str) -> Option<OpKind> {
-    match name {
-        "CopyHostToDevice" => return Some(OpKind::CopyIn),
-        "CopyDeviceToHost" => return Some(OpKind::CopyOut),
-        "CopyDeviceToDevice" => return Some(OpKind::CopyOnDevice),
-        _ => (),
-    }
-    let rest = name.strip_prefix("Memcpy").or_else(|| name.strip_prefix("hipMemcpy"))?;
-    let rest = rest.to_ascii_lowercase().replace("to", "2");
-    Some(match rest.get(..3).unwrap_or("") {
-        "h2d" => OpKind::CopyIn,
-        "d2h" => OpKind::CopyOut,
-        "p2p" => OpKind::CopyPeer,
-        "h2h" => return None,
-        _ => OpKind::CopyOnDevice,
-    })
-}
-
-fn is_driver_call(name: &str) -> bool {
-    ["cuda", "hip", "cu"].iter().any(|prefix| {
-        name.strip_prefix(prefix).is_some_and(|it| it.starts_with(|c: char| c.is_ascii_uppercase()))
-    })
-}
-
-fn is_collective(lower: &str) -> bool {
-    const PREFIXES: &[&str] = &[
-        "nccl",
-        "rccl",
-        "msccl",
-        "all-reduce",
-        "all-gather",
-        "all-to-all",
-        "reduce-scatter",
-        "collective-permute",
-        "collective-broadcast",
-        "ragged-all-to-all",
-        "send-done",
-        "recv-done",
-    ];
-    starts_with_any(lower.trim_start_matches('%'), PREFIXES)
-}
-
-/// A Python frame that waits for a data loader, as `$dataloader.py:701 __next__`.
-fn waits_for_loader(frame: &str) -> bool {
-    let Some((place, function)) = frame.split_once(' ') else { return false };
-    function == "__next__"
-        && ["$dataloader.py", "$data_loader", "$iterator_ops.py", "$dataset_ops.py"]
-            .iter()
-            .any(|it| place.starts_with(it))
-}
-
-fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
-    prefixes.iter().any(|it| name.starts_with(it))
-}
-
-/// What brackets or feeds the input pipeline, besides the stages themselves.
-const INPUT_PARTS: &[&str] = &[
-    "InstantiatedCapturedFunction::",
-    "PrefetchProduce",
-    "PrefetchConsume",
-    "ParallelInterleaveProduce",
-    "ParallelInterleaveConsume",
-    "ParallelMapProduce",
-    "ParallelMapConsume",
-    "MapAndBatchProduce",
-    "MapAndBatchConsume",
-    "ParseExampleProduce",
-    "ParseExampleConsume",
-    "ParallelBatchProduce",
-    "ParallelBatchConsume",
-    "MakeIterator::",
-    "TFRecordDatasetOp::",
-];
-
-/// Waits of the host for work that it handed over.
-const SYNC: &[&str] = &[
-    "CommonPjRtBuffer::Await",
-    "PjRtBuffer::Await",
-    "BlockHostUntilDone",
-    "BlockUntilReady",
-    "BlockHostUntilReady",
-    "block_until_ready",
-    "SlinkyThreadPool::Await",
-    "TfrtCpuBuffer::Await",
-];
-
-const RUNTIME: &[&str] = &[
-    "Eager",
-    "TFE_",
-    "FunctionRun",
-    "SessionRun",
-    "RunGraph",
-    "RunStep",
-    "Executor",
-    "convert_to_tensor",
-    "tf.constant",
-    "ParallelFor",
-    "PjitFunction",
-    "PjRt",
-    "CommonPjRt",
-    "Tfrt",
-    "DevicePut",
-    "RecordUsage",
-    "RecvAsync",
-    "Wait for ",
-    "ValidateInputTypeAndPlacement",
-    "ThenExecuteCallback",
-    "ExecuteReplicated",
-    "shard_args",
-    "TraceContext",
-    "RemoteCall",
-    "CpuExecutable",
-    "GpuExecutable",
-    "XlaExecutable",
-    "XlaLaunch",
-    "_XlaRun",
-];
-
-/// Tracing, lowering, compiling and autotuning of TensorFlow, JAX and XLA.
-fn is_compile(name: &str) -> bool {
-    const PREFIXES: &[&str] = &[
-        "tf.function-graph_building",
-        "trace_to_jaxpr",
-        "lower_sharding_computation",
-        "lower_jaxpr",
-        "backend_compile",
-        "XlaCompil",
-        "XlaLower",
-        "CompileGraph",
-        "CompileFunction",
-        "CompileImpl",
-        "CpuCompiler",
-        "GpuCompiler",
-        "NVPTXCompiler",
-        "AMDGPUCompiler",
-        "LlvmCompiler",
-        "RunHloPasses",
-        "RunBackend",
-        "HloPass",
-        "Autotun",
-        "MetaOptimizer",
-        "Grappler",
-        "GraphOptimization",
-        "OptimizeFunctionGraph",
-        "InstantiateFunction",
-    ];
-    starts_with_any(name, PREFIXES)
-        || name.ends_with("::Compile")
-        || name.contains("::CompileAndLoad")
-        || name.contains("Compiler::")
-}
-
-/// What a framework op of this type does on the host.
-fn of_op_type(op_type: &str) -> OpKind {
-    const CALLS: &[&str] = &[
-        "StatefulPartitionedCall",
-        "PartitionedCall",
-        "RemoteCall",
-        "While",
-        "StatelessWhile",
-        "If",
-        "StatelessIf",
-        "Case",
-        "XlaLaunch",
-        "XlaLaunchV2",
-        "_XlaRun",
-        "XlaLocalLaunch",
-    ];
-    const SAVES: &[&str] = &[
-        "SaveV2",
-        "Save",
-        "SaveSlices",
-        "MergeV2Checkpoints",
-        "WriteSummary",
-        "WriteScalarSummary",
-        "WriteHistogramSummary",
-        "WriteImageSummary",
-        "WriteAudioSummary",
-        "WriteGraphSummary",
-        "WriteRawProtoSummary",
-        "FlushSummaryWriter",
-        "SaveDatasetV2",
-        "WriteFile",
-    ];
-    const COLLECTIVE: &[&str] = &["Collective", "NcclAllReduce", "NcclReduce", "NcclBroadcast"];
-    if op_type.starts_with("IteratorGetNext")
-        || op_type.starts_with("MultiDeviceIteratorGetNext")
-        || op_type.starts_with("OptionalGetNext")
-    {
-        OpKind::InputWait
-    } else if CALLS.contains(&op_type) {
-        OpKind::CallOp
-    } else if SAVES.contains(&op_type) {
-        OpKind::Save
-    } else if matches!(op_type, "PyFunc" | "EagerPyFunc" | "PyFuncStateless") {
-        OpKind::PythonOp
-    } else if starts_with_any(op_type, COLLECTIVE) {
-        OpKind::Collective
-    } else if matches!(op_type, "_Send" | "_Recv" | "_HostSend" | "_HostRecv" | "NoOp") {
-        OpKind::Runtime
-    } else {
-        OpKind::Op
+        dialect::ALL.iter().find_map(|it| it.on_device(name)).unwrap_or(OpKind::Kernel)
     }
 }
 
@@ -476,7 +193,7 @@ impl<'a> OpName<'a> {
         if left == "Iterator" {
             return Some(OpName { family: OpFamily::TfData, name: text, op_type: "Dataset" });
         }
-        if let Some(op_type) = right.strip_prefix(':').filter(|_| is_torch_library(left)) {
+        if let Some(op_type) = right.strip_prefix(':').filter(|_| dialect::is_torch_library(left)) {
             return Some(OpName { family: OpFamily::Torch, name: text, op_type });
         }
         let tensorflow =
@@ -501,11 +218,6 @@ impl<'a> OpName<'a> {
             _ => self.name.rsplit_once('/').map_or("", |(scope, _)| scope),
         }
     }
-}
-
-/// The namespaces of PyTorch's own ops.
-fn is_torch_library(text: &str) -> bool {
-    ["aten", "c10d", "c10d_functional", "_c10d_functional", "prims", "torchvision"].contains(&text)
 }
 
 fn is_tf_name(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Steps of profiles that hold one or two of them, as Keras' callback writes by default.
+//! Steps of profiles that hold one or two of them, as callbacks write by default.
 //!
 //! ```text
 //! profiler        |on ------------------------------------------------------- off|
@@ -10,20 +10,11 @@
 //! marker; their call is there.
 
 use hashbrown::{HashMap, HashSet};
+use trace::dialect;
 use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use super::closing::{self, Closing};
 use super::{Found, TellingNames, is_pipeline_thread, top_calls};
-
-/// What Keras calls the function of a batch.
-const KERAS: &[&str] = &[
-    "train_function",
-    "test_function",
-    "predict_function",
-    "one_step_on_iterator",
-    "one_step_on_data",
-    "multi_step_on_iterator",
-];
 
 /// More calls than this have a rhythm of their own.
 /// Source: choice, three calls are the fewest with two equal distances.
@@ -41,17 +32,17 @@ struct Calls {
     time: i64,
 }
 
-/// One or two batches of Keras.
+/// One or two batches, by the function that trains on one.
 ///
-/// TensorFlow's own line of steps runs on into the callback that ends such a profile: it is
+/// The runtime's own line of steps runs on into the callback that ends such a profile: it is
 /// believed only where it tells many more steps apart, as inside a loop of a compiled function.
-pub fn by_keras(
+pub fn by_batch_function(
     trace: &Trace,
     host: TrackId,
     closing: Option<Closing>,
     names: &TellingNames,
 ) -> Option<Found> {
-    let calls = candidates(trace, host, closing, names, |it| KERAS.contains(&it));
+    let calls = candidates(trace, host, closing, names, |it| dialect::any(|one| one.is_batch(it)));
     let calls = calls.into_iter().max_by_key(|it| it.time)?;
     let marked = trace
         .tracks_below(host, TrackKind::Steps)

@@ -13,6 +13,7 @@
 //! | `cuda_sync`, `gpu_user_annotation`, `Trace`, `overhead` | summary                        |
 //! | none, others                                | told from the name                         |
 
+use trace::dialect;
 use trace::{OpKind, TrackKind};
 
 /// What a category says of its events.
@@ -93,7 +94,7 @@ pub fn kind_of(class: Class, name: &str) -> Option<OpKind> {
         Class::DeviceWork(DeviceWork::Memset) => OpKind::Memset,
         Class::DeviceSummary | Class::HostSummary => OpKind::Summary,
         Class::Op | Class::Annotation if name.starts_with(STEP) => OpKind::Step,
-        Class::Op | Class::Annotation if name.starts_with("enumerate(DataLoader)") => {
+        Class::Op | Class::Annotation if dialect::any(|it| it.loader(name).is_some()) => {
             OpKind::InputWait
         }
         Class::Op | Class::Annotation if name.starts_with("gloo:") || name.starts_with("mpi:") => {
@@ -104,8 +105,11 @@ pub fn kind_of(class: Class, name: &str) -> Option<OpKind> {
             // Brackets that PyTorch puts around others' ops.
             _ if name.starts_with("Optimizer.") => OpKind::User,
             _ if name.starts_with("Torch-Compiled Region") => OpKind::CallOp,
-            _ if name.starts_with("TorchDynamo Cache Lookup") => OpKind::Runtime,
-            "record_param_comms" => OpKind::Runtime,
+            _ if name.ends_with("(dynamo_timed)") || COMPILES.contains(&name) => OpKind::Compile,
+            "TorchDynamo Cache Lookup"
+            | "Pregraph bytecode"
+            | "AOTDispatcher Runtime Wrapper Prologue"
+            | "record_param_comms" => OpKind::Runtime,
             _ => OpKind::Op,
         },
         Class::Annotation => OpKind::User,
@@ -115,6 +119,11 @@ pub fn kind_of(class: Class, name: &str) -> Option<OpKind> {
         Class::TensorFlow1 | Class::Unknown => return None,
     })
 }
+
+/// What `torch.compile` does before it runs anything: reading bytecode, making graphs, handing them
+/// to a backend. What lies inside says so too, with `(dynamo_timed)` behind its name.
+const COMPILES: [&str; 4] =
+    ["dynamo", "entire_frame_compile", "backend_compile", "entire_backward_compile"];
 
 /// By the arrow that PyTorch writes: `Memcpy HtoD (Pageable -> Device)`.
 fn copy_kind(name: &str) -> OpKind {
@@ -150,6 +159,8 @@ fn python_kind(name: &str) -> OpKind {
         || file.ends_with("torch/_inductor/compile_fx.py") && function == "compile_fx"
     {
         OpKind::Compile
+    } else if function == "save" && file.ends_with("torch/serialization.py") {
+        OpKind::Save
     } else {
         OpKind::Python
     }
