@@ -11,6 +11,7 @@
 mod pipeline;
 mod step_loop;
 
+use trace::dialect::{self, SiteRole};
 use trace::{Process, Site as Noted};
 
 pub use step_loop::{Doing, LoopLine, loop_lines};
@@ -196,63 +197,51 @@ pub fn site_of_function(tables: &Tables, name: &str) -> Option<Site> {
 }
 
 fn is_function(kind: &str) -> bool {
-    matches!(kind, "tf.function" | "jax.jit" | "jax.pmap")
+    dialect::site(kind) == Some(SiteRole::Function)
 }
 
 /// A function's name as its author wrote it.
 fn plain_function(name: &str) -> &str {
-    let mut name = name.trim();
-    for prefix in ["PjitFunction(", "PmapFunction(", "jit(", "pmap("] {
-        if let Some(inner) = name.strip_prefix(prefix).and_then(|it| it.strip_suffix(')')) {
-            name = inner;
-        }
-    }
-    for prefix in ["__inference_", "__forward_", "__backward_"] {
-        if let Some(inner) = name.strip_prefix(prefix) {
-            // A number is put behind each.
-            name = match inner.rsplit_once('_') {
-                Some((name, n)) if n.bytes().all(|it| it.is_ascii_digit()) => name,
-                _ => inner,
-            };
-        }
-    }
-    name = name.strip_prefix("jit_").unwrap_or(name);
+    let name = name.trim();
+    let name = dialect::function_of(name).unwrap_or(name);
     name.rsplit(['.', ' ']).next().unwrap_or(name)
 }
 
-fn of_kind(tables: &Tables, kind: &str) -> Vec<Site> {
-    tables.get::<CodeSite>().iter().filter(|it| it.kind == kind).cloned().collect()
+fn of_role(tables: &Tables, role: SiteRole) -> Vec<Site> {
+    let rows = tables.get::<CodeSite>();
+    rows.iter().filter(|it| dialect::site(&it.kind) == Some(role)).cloned().collect()
 }
 
 /// The one place that makes an optimizer.
 pub fn optimizer_site(tables: &Tables) -> Option<Site> {
-    only(of_kind(tables, "optimizer"))
+    let rows = tables.get::<CodeSite>();
+    let made: Vec<Site> = rows.iter().filter(|it| it.kind == "optimizer").cloned().collect();
+    only(made)
 }
 
 /// The one call of `model.fit`.
 pub fn fit_site(tables: &Tables) -> Option<Site> {
-    only(of_kind(tables, "keras.fit"))
+    only(of_role(tables, SiteRole::Fit))
 }
 
 /// The one call of `model.compile`.
 pub fn compile_site(tables: &Tables) -> Option<Site> {
-    only(of_kind(tables, "keras.compile"))
+    only(of_role(tables, SiteRole::CompileModel))
 }
 
-/// The one data loader: of PyTorch, or of Keras in Python.
+/// The one data loader that makes batches in Python.
 pub fn loader_site(tables: &Tables) -> Option<Site> {
-    let mut all = of_kind(tables, "torch.DataLoader");
-    all.extend(of_kind(tables, "keras.PyDataset"));
-    only(all)
+    only(of_role(tables, SiteRole::Loader))
 }
 
 /// Where the callbacks were made that `model.fit` was given.
 pub fn callback_sites(tables: &Tables) -> Vec<Site> {
     let rows = tables.get::<CodeSite>();
     let mut found: Vec<Site> = Vec::new();
-    for fit in rows.iter().filter(|it| it.kind == "keras.fit") {
+    for fit in rows.iter().filter(|it| dialect::site(&it.kind) == Some(SiteRole::Fit)) {
         for input in fit.inputs.split(' ').filter_map(|it| it.parse::<usize>().ok()) {
-            let Some(site) = rows.get(input).filter(|it| it.kind == "keras.callback") else {
+            let is_callback = |it: &&CodeSite| dialect::site(&it.kind) == Some(SiteRole::Callback);
+            let Some(site) = rows.get(input).filter(is_callback) else {
                 continue;
             };
             if !found.iter().any(|it| it.site == site.site) {

@@ -407,23 +407,7 @@ pub fn function_name(name: &str) -> Option<String> {
         "lambda" => "<lambda>".to_owned(),
         _ => it.to_owned(),
     };
-    for prefix in ["jit_", "pmap_"] {
-        if let Some(it) = name.strip_prefix(prefix) {
-            return Some(lambda(it.split('.').next().unwrap_or(it)));
-        }
-    }
-    const GRAPHS: [&str; 6] =
-        ["__inference_", "__forward_", "__backward_", "a_inference_", "a_forward_", "a_backward_"];
-    let Some(inner) = GRAPHS.iter().find_map(|it| name.strip_prefix(it)) else {
-        return Some(name.to_owned());
-    };
-    let inner = inner.split("__XlaMustCompile").next().unwrap_or(inner);
-    let inner = inner.split("__.").next().unwrap_or(inner);
-    let inner = match inner.rsplit_once('_') {
-        Some((word, number)) if number.parse::<u64>().is_ok() => word,
-        _ => inner,
-    };
-    Some(lambda(inner))
+    Some(lambda(dialect::function_of(name).unwrap_or(name)))
 }
 
 /// What is summed up into a row.
@@ -558,7 +542,8 @@ fn calls_by_function(trace: &Trace, host: TrackId, works: &[Work]) -> HashMap<St
     for work in works.iter().filter(|it| it.function.is_some()) {
         let name = trace.events.name[work.event.row()];
         let text = trace.text(name);
-        if text.starts_with("PjitFunction(") || trace.detail(work.event).traced.is_some() {
+        let is_call = dialect::any(|it| it.begins_step(text, OpKind::Runtime));
+        if is_call || trace.detail(work.event).traced.is_some() {
             names.entry(name).or_insert_with(|| function_name(text).unwrap_or_default());
         }
     }

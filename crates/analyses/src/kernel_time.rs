@@ -7,6 +7,7 @@
 mod occupancy;
 
 use hashbrown::HashMap;
+use trace::dialect;
 use trace::{Detail, EventId, FactValue, KernelShape, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use self::occupancy::occupancy;
@@ -106,7 +107,7 @@ pub fn op_of(trace: &Trace, event: EventId) -> &str {
 }
 
 fn op_in<'a>(trace: &'a Trace, detail: &Detail) -> Option<&'a str> {
-    let op = detail.op.map(|it| trace.text(it)).filter(|it| *it != "XlaModule:");
+    let op = detail.op.map(|it| trace.text(it)).filter(|op| !dialect::any(|it| it.is_no_op(op)));
     // The type after the colon is in `op_time`.
     let op = op.map(|it| match it.split_once(':') {
         // In `aten::mm` that is no type.

@@ -14,8 +14,10 @@ mod rows;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
+use trace::dialect;
 use trace::{
-    Detail, DetailId, EdgeKind, EventId, OpKind, OpName, StrId, Trace, TrackId, TrackKind,
+    Detail, DetailId, EAGER_CALL, EdgeKind, EventId, OpFamily, OpKind, OpName, StrId, Trace,
+    TrackId, TrackKind,
 };
 
 use self::rows::Rows;
@@ -133,7 +135,7 @@ impl Role {
             "KernelAndDeviceFunc::Run" | "KernelAndDeviceOp::Run" | "KernelAndDevice::Run" => {
                 Role::Run
             }
-            _ => match name.strip_prefix(EAGER_OP) {
+            _ => match name.strip_prefix(EAGER_CALL) {
                 // Functions are called `__inference_…`, `__forward_…`, `__backward_…`.
                 Some(op) if op.starts_with("__") => Role::Other,
                 Some(_) => Role::EagerOp,
@@ -143,11 +145,6 @@ impl Role {
         }
     }
 }
-
-const EAGER_OP: &str = "EagerLocalExecute: ";
-
-/// What JAX and XLA write in place of an op that they do not know.
-const NO_OP: &str = "XlaModule:";
 
 /// What is looked at once: per distinct name, per detail.
 struct Names {
@@ -165,12 +162,13 @@ struct Names {
 impl Names {
     fn of(trace: &Trace) -> Names {
         let texts: Vec<&str> = trace.strings.iter().map(|it| it.1).collect();
+        let frameworks = frameworks(trace);
         Names {
             roles: texts.par_iter().map(|it| Role::of(it)).collect(),
             compiled: trace.details.iter().map(|it| it.hlo_op.is_some()).collect(),
             has_op: trace.details.iter().map(|it| op_of(trace, it).is_some()).collect(),
             nests: trace.details.iter().map(|it| it.hlo_category.is_some()).collect(),
-            said_ops: frameworks(trace).contains(&"torch"),
+            said_ops: dialect::any(|it| it.says_ops() && frameworks.contains(&it.name())),
         }
     }
 
@@ -184,7 +182,7 @@ impl Names {
 
 /// The framework's op behind a detail.
 fn op_of<'a>(trace: &'a Trace, detail: &Detail) -> Option<&'a str> {
-    detail.op.map(|it| trace.text(it)).filter(|it| *it != NO_OP)
+    detail.op.map(|it| trace.text(it)).filter(|op| !dialect::any(|it| it.is_no_op(op)))
 }
 
 /// What an event is counted under, before names are looked at.
@@ -330,7 +328,7 @@ impl<'a> Nest<'a> {
 /// Whether the op inside a kernel's run is what runs there, and not a part of it.
 fn is_same_op(trace: &Trace, run: What, inside: What) -> bool {
     let (What::Eager(call), What::Named(name)) = (run, inside) else { return false };
-    let op_type = trace.text(call).strip_prefix(EAGER_OP);
+    let op_type = trace.text(call).strip_prefix(EAGER_CALL);
     OpName::parse(trace.text(name)).is_some_and(|it| Some(it.op_type) == op_type)
 }
 
@@ -497,7 +495,7 @@ impl<'a> OpRuns<'a> {
 /// The scope of ops, each looked at once; `None` for what has no scopes.
 struct Scopes<'a> {
     trace: &'a Trace,
-    untold: &'static str,
+    untold: OpFamily,
     known: HashMap<What, Option<&'a str>>,
 }
 

@@ -10,6 +10,7 @@
 //! kernels of which no op is known.
 
 use hashbrown::HashMap;
+use trace::OpFamily;
 
 use crate::op_time::OpTime;
 use crate::{Analysis, Tables};
@@ -39,12 +40,17 @@ table! {
     }
 }
 
+/// Whether the names of such ops have scopes in them.
+fn has_scopes(op: &OpTime) -> bool {
+    OpFamily::of_name(op.family).is_some_and(OpFamily::has_scopes)
+}
+
 const TOP: &str = "/";
 
 impl Analysis for ScopeTime {
     fn run(tables: &Tables) -> Vec<ScopeTime> {
         let ops = tables.get::<OpTime>();
-        let ops = || ops.iter().filter(|it| matches!(it.family, "tensorflow" | "jax"));
+        let ops = || ops.iter().filter(|it| has_scopes(it));
         // A host op knows the device work it started: only ops without one bring their own.
         let mut on_host: Vec<&str> =
             ops().filter(|it| it.side == "host").map(|it| it.name.as_str()).collect();

@@ -7,7 +7,7 @@ use analyses::code_site::Doing;
 use analyses::step_time::StepTime;
 use trace::{Dur, EventId, OpKind};
 
-use crate::edits::{self, saved_in_background, saved_seldom};
+use crate::dialect::Edit;
 use crate::facts::{MOST_ROWS, NO_STEPS, facts};
 use crate::lines::{line_of_loop, rows_at};
 use crate::{Change, Evidence, Finding, Fix, Prediction, Rule, Verdict, WORTH_SAYING};
@@ -99,28 +99,27 @@ impl Rule for CheckpointStall {
             return finding
                 .fix(
                     Fix::new(Change::EveryNSteps, "Write summaries every 100th step")
-                        .edit(edits::SUMMARY_SELDOM)
+                        .edit(Edit::SummarySeldom)
                         .gives(less_often)
                         .at(site)
                         .amount(SUMMARY_EVERY),
                 )
                 .found();
         }
-        let (edit, caution) = saved_in_background(tables);
         finding
             .fix(
                 Fix::new(
                     Change::EveryNSteps,
                     "Save less often: every few minutes, not every few steps",
                 )
-                .edit(saved_seldom(tables))
+                .edit(Edit::SaveSeldom)
                 .gives(less_often)
                 .at(site)
                 .amount(SAVE_EVERY),
             )
             .fix(
-                Fix::new(Change::InBackground, format!("Or write in the background{caution}"))
-                    .edit(edit)
+                Fix::new(Change::InBackground, "Or write in the background")
+                    .edit(Edit::SaveInBackground)
                     .untold("what stays in the step depends on how the state is copied"),
             )
             .found()

@@ -5,7 +5,7 @@ use analyses::kernel_time::KernelTime;
 use analyses::op_tensor::OpTensor;
 use trace::Dur;
 
-use crate::edits::{self, in_16_bits, in_framework, is_jax};
+use crate::dialect::{Edit, Words};
 use crate::facts::{Facts, NO_STEPS, Op, facts, percent};
 use crate::gpu::{Precision, precision};
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Severity, Verdict};
@@ -62,11 +62,11 @@ impl Rule for ComputeBound {
             Fix::new(Change::Machine, "Use a cheaper layer where one dominates, or faster hardware")
         } else if facts.on_device {
             Fix::new(Change::HalfPrecision, "Compute in 16 bits if the hardware supports it")
-                .edit(in_16_bits(tables))
-        } else if is_jax(tables) {
-            Fix::new(Change::Machine, "Use a cheaper layer where one dominates, or faster hardware")
+                .edit(Edit::HalfPrecision)
+        } else if Words::of(tables).has(Edit::FuseModel) {
+            Fix::new(Change::Fuse, "Compile the step").edit(Edit::FuseModel)
         } else {
-            Fix::new(Change::Fuse, "Compile the step with XLA").edit(edits::XLA)
+            Fix::new(Change::Machine, "Use a cheaper layer where one dominates, or faster hardware")
         };
         finding.fix(fix.untold("it depends on what the ops compute")).found()
     }
@@ -104,11 +104,7 @@ fn in_64_bits(tables: &Tables, facts: &Facts) -> Option<Verdict> {
     let longest = &rows[doubles[0]];
     let shape = longest.shape.as_deref().unwrap_or_default();
     let text = format!("{} produces float64{shape}", longest.op);
-    let fix = Fix::new(Change::Float32, "Compute in 32 bits").edit(in_framework(
-        tables,
-        edits::FLOAT32,
-        edits::FLOAT32_JAX,
-    ));
+    let fix = Fix::new(Change::Float32, "Compute in 32 bits").edit(Edit::Float32);
     let fix = match facts.on_device {
         // A data centre's GPU computes half as many of them, another one a sixty-fourth.
         true => fix.untold("it depends on how many 64-bit units the device has"),
@@ -150,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_jax_compiled_is_not_to_be_compiled_again() {
+    fn what_was_compiled_is_not_to_be_compiled_again() {
         let host = "
             host/python: train#1 0..100, PjitFunction(step) 1..99, train#2 100..200, \
             PjitFunction(step) 101..199, train#3 200..300, PjitFunction(step) 201..299

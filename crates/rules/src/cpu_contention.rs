@@ -4,7 +4,7 @@ use analyses::Tables;
 use trace::Dur;
 
 use crate::confidence;
-use crate::edits;
+use crate::dialect::Edit;
 use crate::facts::{Facts, NO_STEPS, facts, percent};
 use crate::samples::{NO_SAMPLES, Samples};
 use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
@@ -95,7 +95,7 @@ impl Rule for CpuContention {
         match cause.is_own {
             true => finding.fix(
                 Fix::new(Change::FewerThreads, "Use as many threads as there are cores")
-                    .edit(edits::FEWER_THREADS.with(seen.cores))
+                    .edit(Edit::FewerThreads.with(seen.cores))
                     .untold("switching between threads costs little by itself"),
             ),
             false => finding.fix(

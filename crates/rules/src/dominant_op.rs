@@ -6,7 +6,7 @@ use analyses::Tables;
 use analyses::what_if::{OpsInStep, ops_in_step};
 use trace::{Dur, OpName};
 
-use crate::edits;
+use crate::dialect::Edit;
 use crate::facts::{Facts, NO_STEPS, Op, facts, percent};
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Severity, Verdict};
 
@@ -211,7 +211,7 @@ fn dense_update(tables: &Tables, facts: &Facts, ops: &[Op]) -> Option<Verdict> {
                 Change::SparseUpdate,
                 "Give the embedding table an optimizer that changes only the rows looked up",
             )
-            .edit(edits::SOME_ROWS)
+            .edit(Edit::SparseUpdate)
             .gives(Some(Gain::of_range(facts.step.0, new))),
         );
     Some(finding.found())

@@ -5,7 +5,7 @@ use analyses::code_site::compile_site;
 use analyses::host_call::{HostCall, eager_ops};
 use trace::Dur;
 
-use crate::edits::{self, in_framework, is_jax, is_torch};
+use crate::dialect::{Edit, Words, eager_costs};
 use crate::facts::{
     MOST_NAMED, NO_STEPS, facts, percent, recorded_ops, recorded_python, thousands,
 };
@@ -33,50 +33,17 @@ rule! {
     pub struct EagerOps = "eager-ops";
 }
 
-/// What an op costs inside a graph beside its own work, at worst, likely, at best.
-/// Source: measured by `bench/costs/run`, in TensorFlow 2.21's executor: 0.37 to 0.59 µs one after
-/// another, 0.58 to 1.1 µs side by side, up to 1.6 µs in single rounds.
-const IN_GRAPH_PS: [i64; 3] = [1_600_000, 700_000, 350_000];
-/// What a kernel called on its own takes beside its work, under a profiler.
-/// Source: measured by `bench/costs/run`, the run of a kernel that adds 16 numbers: 6.7 to 9.4 µs,
-/// 6.3 to 13 µs in single calls; at worst a machine is somewhat faster than that one.
-const ON_ITS_OWN_PS: [i64; 3] = [5_000_000, 8_000_000, 13_000_000];
-/// The same of JAX, whose calls are not told apart from the kernels that they run.
-/// Source: measured by `bench/costs/run`, a `jnp.add` of 16 numbers under a profiler: 13.7 to 19.1
-/// µs; at worst a machine is somewhat faster than that one.
-const ON_ITS_OWN_JAX_PS: [i64; 3] = [10_000_000, 14_000_000, 19_000_000];
 /// What is left of the work of tiny ops when they are fused, folded away or run side by side, at
 /// worst, likely, at best.
 /// Source: choice, a guess: a third at worst.
 const FUSED: [f64; 3] = [0.3, 0.1, 0.03];
-/// What is left of larger ops, which a graph runs side by side and fuses, at worst, likely, at best.
-/// Source: choice, a guess: at best two at a time, and a fifth of them fused.
-const SIDE_BY_SIDE: [f64; 3] = [1.0, 0.8, 0.4];
-/// The same where the compiler keeps the kernels of large ops and runs them one after another.
-/// Source: measured by `bench/diagnosis/run --torch`: convolutions and products take as long
-/// compiled; at best a tenth of them is fused.
-const ONE_BY_ONE: [f64; 3] = [1.0, 1.0, 0.9];
 /// Of the time in which a device waits for the host, the part that stays when the model is compiled,
 /// at worst, likely, at best: kernels are still launched one by one, if fewer.
 /// Source: choice, a guess: half of them are fused away; at best launches are recorded as a graph.
 const LAUNCHES_STAY: [f64; 3] = [0.7, 0.4, 0.1];
-/// Calling one function of TensorFlow from Python.
-/// Source: measured by `bench/costs/run`, a `tf.function` of one argument: 0.34 to 0.36 ms; with 50
-/// variables 0.47 ms.
-const CALL_PS: i64 = 350_000_000;
-/// The same of JAX.
-/// Source: measured by `bench/costs/run`, a `jax.jit` function: 0.007 ms, with 50 arguments 0.11 ms.
-const CALL_JAX_PS: i64 = 110_000_000;
 /// And at most one part in so many of what the eager calls took.
 /// Source: choice, a guess: a quarter.
 const CALL_AT_MOST: i64 = 4;
-/// What a call inside a compiled part of PyTorch costs beside its kernel, at worst, likely, at best.
-/// Source: measured by `bench/costs/run`, ten small products and their gradients, compiled: 0.25 ms
-/// beyond the call, 30 kernels of 7.4 µs; a guess for programs of other ops.
-const IN_GRAPH_TORCH_PS: [i64; 3] = [5_000_000, 2_000_000, 500_000];
-/// Calling a part that PyTorch compiled, forward and backward.
-/// Source: measured by `bench/costs/run`, a product and a sum with their gradients: 0.27 ms.
-const CALL_TORCH_PS: i64 = 270_000_000;
 /// Where this much of the host's time goes to the calls, the rest of it goes with them.
 /// Source: choice, fitted to eager scripts and their compiled twins.
 const NEARLY_ALL: f64 = 0.6;
@@ -94,9 +61,10 @@ impl Rule for EagerOps {
         let host = (facts.of("python") + facts.of("runtime")).0 + eager.in_compute_ps;
         // Tracing and saving inside a call are causes of their own.
         let cost = eager.calls_ps - eager.work_ps + eager.between_ps;
-        let torch = is_torch(tables);
+        let costs = eager_costs(tables);
         // Beside a device that is busy, dispatching costs nothing.
-        let exposed = (torch && facts.on_device).then(|| launches(tables)).flatten();
+        let is_hidden = costs.is_hidden_by_device && facts.on_device;
+        let exposed = is_hidden.then(|| launches(tables)).flatten();
         let host = exposed.as_ref().map_or(host, |it| it.dispatching.0.min(host));
         let cost = Dur(cost.min(host).max(0));
         if !eager.are_many() || facts.share_of(cost) < WORTH_SAYING {
@@ -110,26 +78,20 @@ impl Rule for EagerOps {
             true => step - host.max(taken - eager.work_ps) - eager.work_ps,
             false => step - taken,
         };
-        let (call, on_its_own, in_graph) = match is_jax(tables) {
-            true => (CALL_JAX_PS, ON_ITS_OWN_JAX_PS, IN_GRAPH_PS),
-            // Its work is counted without what leads to it.
-            false if torch => (CALL_TORCH_PS, [0; 3], IN_GRAPH_TORCH_PS),
-            false => (CALL_PS, ON_ITS_OWN_PS, IN_GRAPH_PS),
-        };
-        let call = call.min(taken / CALL_AT_MOST);
+        let call = costs.call_ps.min(taken / CALL_AT_MOST);
         // `part` is what stays of an op's own work when it is not called on its own.
         let in_one_call = |part: [f64; 3], ops: i64| {
             [0, 1, 2].map(|it| {
                 let per_op = eager.work_ps / eager.per_step.max(1);
                 let least = (per_op as f64 * FUSED[it].min(part[it])) as i64;
-                let own = ((per_op - on_its_own[it]) as f64 * part[it]) as i64;
+                let own = ((per_op - costs.on_its_own_ps[it]) as f64 * part[it]) as i64;
                 let work = own.max(least) * eager.per_step;
-                (rest.max(0) + work + ops * in_graph[it] + call).min(step)
+                (rest.max(0) + work + ops * costs.in_graph_ps[it] + call).min(step)
             })
         };
         let new = match &exposed {
             Some(_) => LAUNCHES_STAY.map(|part| step - taken + (part * taken as f64) as i64),
-            None => in_one_call(if torch { ONE_BY_ONE } else { SIDE_BY_SIDE }, eager.per_step),
+            None => in_one_call(costs.large_ops, eager.per_step),
         };
         // What is left is predicted as it will be, without a profiler; so is what was there.
         let old = step - recorded_python(tables, cost).0 - recorded_ops(tables, cost).0;
@@ -160,10 +122,6 @@ impl Rule for EagerOps {
             Dur(eager.work_ps),
             Dur((taken - eager.work_ps).max(0)),
         );
-        let compiled = match torch {
-            true => edits::COMPILE_TORCH,
-            false => in_framework(tables, edits::TF_FUNCTION, edits::JAX_JIT),
-        };
         let caller = function_of_step(tables);
         let mut finding = Finding::new(title, cost, facts.step);
         if let Some(it) = &caller {
@@ -172,22 +130,19 @@ impl Rule for EagerOps {
             finding =
                 finding.evidence(Evidence::text(text).rows("python_line", rows_at(tables, it)));
         }
-        let turning = Loop::of(&calls).filter(|_| is_jax(tables) || torch);
+        let turning = Loop::of(&calls).filter(|_| Words::of(tables).has(Edit::Vectorize));
         let in_turns = turning.as_ref().map(|it| {
-            let passes = format!("If the loop's {} passes are the examples of a batch", it.turns);
-            let (text, edit, new) = match torch {
-                true => {
-                    let new = it.at_once(step, taken);
-                    (", or steps in time, compute them in one op", None, new)
-                }
-                false => {
-                    let new = in_one_call(TOGETHER, eager.per_step / it.turns);
-                    (", compute them in one call", Some(edits::VMAP), new)
-                }
+            let new = match costs.one_op_ps {
+                Some(op) => it.at_once(step, taken, op),
+                None => in_one_call(TOGETHER, eager.per_step / it.turns),
             };
-            let fix = Fix::new(Change::Vectorize, passes + text);
-            let fix = edit.into_iter().fold(fix, Fix::edit);
-            fix.gives(Some(Gain::of_range(old, new)))
+            let text = format!(
+                "If the loop's {} passes are the examples of a batch, compute them in one call",
+                it.turns
+            );
+            Fix::new(Change::Vectorize, text)
+                .edit(Edit::Vectorize.with(it.turns))
+                .gives(Some(Gain::of_range(old, new)))
         });
         let finding = in_turns.into_iter().fold(finding, Finding::fix);
         let finding = finding
@@ -198,13 +153,13 @@ impl Rule for EagerOps {
             )
             .fix(
                 Fix::new(Change::CompileStep, "Turn the whole step into one compiled function")
-                    .edit(compiled)
+                    .edit(Edit::CompileStep)
                     .gives(Some(gain))
-                    .at(caller.filter(|_| !torch)),
+                    .at(caller.filter(|_| costs.compiles_function)),
             )
             .symptom_of(if set_up(tables, &facts).is_some() { &["small-batch"] } else { &[] })
             .symptom_of(if are_in_slow_steps(tables, cost) { &["step-outliers"] } else { &[] });
-        if turning.is_some() && !torch {
+        if turning.is_some() && costs.one_op_ps.is_none() {
             return finding.found();
         }
         // A compiled step is there, and this is beside it.
@@ -218,21 +173,14 @@ impl Rule for EagerOps {
             let fix = Fix::new(Change::EveryNSteps, text).gives(Some(seldom));
             return finding.fix(fix).found();
         }
-        if torch {
-            return finding.found();
-        }
-        match is_jax(tables) {
-            true => finding,
-            false => finding.fix(
-                Fix::new(
-                    Change::CompileStep,
-                    "In Keras, compile the model without run_eagerly=True",
-                )
-                .gives(Some(gain))
-                .at(compile_site(tables).filter(|it| it.arg("run_eagerly") == Some("True"))),
-            ),
-        }
-        .found()
+        finding
+            .fix(
+                Fix::new(Change::CompileStep, "Leave the model compiled")
+                    .edit(Edit::CompileModel)
+                    .gives(Some(gain))
+                    .at(compile_site(tables).filter(|it| it.arg("run_eagerly") == Some("True"))),
+            )
+            .found()
     }
 
     fn in_headline(&self) -> Option<&'static str> {
@@ -282,11 +230,11 @@ impl Loop {
     }
 
     /// The step with all turns at once, each op called on its own as before.
-    fn at_once(&self, step: i64, taken: i64) -> [i64; 3] {
+    fn at_once(&self, step: i64, taken: i64, op_ps: [i64; 3]) -> [i64; 3] {
         let calls = self.calls_per_step / self.turns as f64;
         let takes = self.takes_ps.min(taken);
         [0, 1, 2].map(|it| {
-            let work = self.work_ps as f64 * TOGETHER[it] + calls * ON_ITS_OWN_PS[2 - it] as f64;
+            let work = self.work_ps as f64 * TOGETHER[it] + calls * op_ps[it] as f64;
             (step - takes + work as i64).clamp(0, step)
         })
     }

@@ -7,7 +7,7 @@ use trace::{Dur, EventId};
 use crate::Verdict;
 use crate::change::Change;
 use crate::confidence;
-use crate::edits::Written;
+use crate::dialect::Advice;
 use crate::facts::{Facts, facts};
 use crate::gain::{Gain, LimitedBy, Prediction};
 
@@ -221,6 +221,8 @@ impl Evidence {
 pub struct Fix {
     pub change: Change,
     pub text: String,
+    /// What the rule advises, until it is said in the words of the run.
+    pub(crate) advice: Option<Advice>,
     pub edit: Option<String>,
     /// The user's line that it changes.
     pub site: Option<Site>,
@@ -247,12 +249,25 @@ impl Fix {
     pub fn new(change: Change, text: impl Into<String>) -> Fix {
         let (edit, site, diff, amount, gain, why, then, what_if) =
             (None, None, None, None, None, None, None, None);
-        Fix { change, text: text.into(), edit, site, diff, amount, gain, why, then, what_if }
+        let advice = None;
+        Fix {
+            change,
+            text: text.into(),
+            advice,
+            edit,
+            site,
+            diff,
+            amount,
+            gain,
+            why,
+            then,
+            what_if,
+        }
     }
 
     #[must_use]
-    pub fn edit(self, edit: impl Into<Written>) -> Fix {
-        Fix { edit: Some(edit.into().into()), ..self }
+    pub fn edit(self, edit: impl Into<Advice>) -> Fix {
+        Fix { advice: Some(edit.into()), ..self }
     }
 
     #[must_use]

@@ -5,7 +5,7 @@ use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
 use crate::confidence;
-use crate::edits::{self, in_framework};
+use crate::dialect::Edit;
 use crate::facts::{MOST_NAMED, NO_STEPS, facts};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, precision,
@@ -85,7 +85,7 @@ impl Rule for Fp32Only {
         )
         .fix(
             Fix::new(Change::HalfPrecision, "Compute in 16 bits")
-                .edit(in_framework(tables, edits::MIXED_BFLOAT16, edits::BFLOAT16_JAX))
+                .edit(Edit::Bfloat16)
                 .gives(faster.map(|it| it.1)),
         )
         .symptom_of(&["no-tensor-cores"])

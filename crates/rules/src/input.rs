@@ -14,7 +14,7 @@ use analyses::step_time::StepTime;
 use trace::Dur;
 
 use crate::change::Change;
-use crate::edits;
+use crate::dialect::Edit;
 use crate::facts::{Facts, NO_STEPS, facts};
 use crate::{Evidence, Finding, Fix, Prediction, Verdict, WORTH_FIXING, WORTH_SAYING};
 
@@ -355,7 +355,7 @@ impl Input {
             per_step(map.calls),
             per_step(shuffle.calls)
         );
-        let fix = Fix::new(Change::CheaperInput, text).edit(edits::SHUFFLE_FIRST);
+        let fix = Fix::new(Change::CheaperInput, text).edit(Edit::ShuffleFirst);
         Some(fix.gives(Prediction::of(tables, &format!("shuffle before {}", map.path))))
     }
 
@@ -372,9 +372,9 @@ impl Input {
         let text = "If the result is the same in every epoch and fits in memory, cache it";
         let fix = match self.pipeline.stages.iter().any(repeats) {
             true => Fix::new(Change::Cache, format!("{text} before repeat()"))
-                .edit(edits::CACHE_AND_REPEAT),
+                .edit(Edit::CacheAndRepeat),
             false => {
-                Fix::new(Change::Cache, text).edit(edits::CACHE).at(site_of_stage(tables, stage))
+                Fix::new(Change::Cache, text).edit(Edit::Cache).at(site_of_stage(tables, stage))
             }
         };
         Some(fix.gives(prediction))

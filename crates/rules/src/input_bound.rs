@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 
-use crate::edits;
+use crate::dialect::Edit;
 use crate::input::{Cause, Input, SHARPER, input, named_within};
 use crate::{Change, Fix, Gain, Prediction, Rule, Verdict};
 
@@ -43,7 +43,7 @@ impl Rule for InputBound {
             .finding(tables, title)
             .fix(
                 Fix::new(Change::Prefetch, "Prefetch, and map in parallel")
-                    .edit(edits::PARALLEL_AND_AHEAD)
+                    .edit(Edit::ParallelAndAhead)
                     .gives(prediction),
             )
             .symptom_of(&SHARPER)

@@ -3,7 +3,7 @@
 use analyses::Tables;
 use trace::Dur;
 
-use crate::edits;
+use crate::dialect::Edit;
 use crate::input::{Cause, blamed, named_within};
 use crate::samples::Samples;
 use crate::{Change, Finding, Fix, Gain, Prediction, Rule, Verdict};
@@ -53,7 +53,7 @@ impl Rule for InputFileRead {
                         Change::ParallelInterleave,
                         "Read several files at the same time, and prefetch",
                     )
-                    .edit(edits::PARALLEL_READS)
+                    .edit(Edit::ParallelReads)
                     .gives(parallel),
                 );
                 let storage = "it depends on how fast the other storage is";

@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::code_site::last_stage_site;
 use trace::Dur;
 
-use crate::edits;
+use crate::dialect::Edit;
 use crate::input::{Cause, blamed, named_within};
 use crate::{Change, Fix, Prediction, Rule, Verdict};
 
@@ -36,7 +36,7 @@ impl Rule for InputNoPrefetch {
                 );
                 input.finding(tables, title).fix(
                     Fix::new(Change::Prefetch, "Make the next batch while this one is used")
-                        .edit(edits::PREFETCH)
+                        .edit(Edit::Prefetch)
                         .gives(Prediction::of(tables, "prefetch"))
                         .at(last_stage_site(tables)),
                 )

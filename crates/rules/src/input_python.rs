@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::python_line::PythonLine;
 use trace::Dur;
 
-use crate::edits;
+use crate::dialect::Edit;
 use crate::facts::MOST_NAMED;
 use crate::input::{Cause, blamed, input, named};
 use crate::lines::{busiest, line_in_words, place};
@@ -64,14 +64,14 @@ impl Rule for InputPython {
                 let fix = match stage.plain_kind() {
                     "Generator" => Fix::new(
                         Change::NativeInput,
-                        "Replace the generator with arrays or files that TensorFlow reads itself",
+                        "Replace the generator with arrays or files that the framework reads itself",
                     )
-                    .edit(edits::FROM_ARRAYS),
+                    .edit(Edit::FromArrays),
                     _ => Fix::new(
                         Change::NativeInput,
-                        "Replace the Python function with TensorFlow ops",
+                        "Replace the Python function with the framework's ops",
                     )
-                    .edit(edits::IN_TENSORFLOW_OPS),
+                    .edit(Edit::NativeInput),
                 };
                 finding.fix(fix.gives(native)).fix(
                     Fix::new(Change::InputWorkers, "Or run the Python in several worker processes")

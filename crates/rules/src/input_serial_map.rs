@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::code_site::site_of_stage;
 use trace::Dur;
 
-use crate::edits;
+use crate::dialect::Edit;
 use crate::input::{Cause, blamed, named};
 use crate::{Change, Finding, Fix, Prediction, Rule, Verdict};
 
@@ -45,7 +45,7 @@ impl Rule for InputSerialMap {
                 let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
                 let finding = input.finding(tables, title).fix(
                     Fix::new(Change::ParallelMap, "Map in parallel, and prefetch")
-                        .edit(edits::PARALLEL_MAP)
+                        .edit(Edit::ParallelMap)
                         .gives(parallel)
                         .at(site_of_stage(tables, stage)),
                 );

@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::step_spread::StepSpread;
 use trace::Dur;
 
-use crate::edits::{self, in_framework};
+use crate::dialect::Edit;
 use crate::facts::NO_STEPS;
 use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only};
 use crate::{Change, Finding, Fix, Rule, Severity, Verdict, facts};
@@ -73,9 +73,8 @@ impl Rule for LatencyTail {
         match slow.category {
             "compute" => finding
                 .fix(
-                    fix(Change::PadShapes, "Cap or bucket the size of requests").edit(
-                        in_framework(tables, edits::SPLIT_REQUESTS, edits::SPLIT_REQUESTS_JAX),
-                    ),
+                    fix(Change::PadShapes, "Cap or bucket the size of requests")
+                        .edit(Edit::SplitRequests),
                 )
                 .fix(
                     Fix::new(Change::BalanceWork, "Or serve large requests from a separate queue")

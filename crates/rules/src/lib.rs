@@ -9,7 +9,7 @@
 
 pub mod change;
 mod confidence;
-pub mod edits;
+pub mod dialect;
 mod facts;
 mod finding;
 pub mod gain;
@@ -26,13 +26,14 @@ pub mod testing;
 use std::collections::BTreeMap;
 
 use analyses::Tables;
-use analyses::host_call::HostCall;
 
 pub use change::Change;
 pub use facts::{Facts, Op, counted, facts, percent, thousands};
 pub use finding::{Evidence, Finding, Fix, Severity, WORTH_FIXING, WORTH_SAYING};
 pub use gain::{Gain, LimitedBy, Prediction, StepAfter};
 pub use plan::{Plan, PlanStep};
+
+use dialect::Words;
 
 /// What a rule is called and what it says of itself. Written by `rule!`.
 pub trait Documented {
@@ -189,14 +190,11 @@ pub fn diagnose(tables: &Tables) -> Diagnosis {
 fn diagnose_by(rules: &[&'static dyn Rule], tables: &Tables) -> Diagnosis {
     let mut found: Vec<(&'static dyn Rule, Finding)> = Vec::new();
     let mut not_checked = Vec::new();
-    let is_torch = edits::is_torch(tables);
-    let is_compiled = is_torch && tables.get::<HostCall>().iter().any(|it| it.kind == "function");
+    let words = Words::of(tables);
     for &rule in rules {
         match rule.check(tables) {
             Verdict::Found(mut finding) => {
-                if is_torch {
-                    edits::in_torch(&mut finding.fix, is_compiled);
-                }
+                words.put_into(&mut finding.fix);
                 finding.settle(tables);
                 found.push((rule, *finding));
             }
@@ -269,7 +267,7 @@ mod tests {
                 let helpers = [
                     "change",
                     "confidence",
-                    "edits",
+                    "dialect",
                     "facts",
                     "finding",
                     "gain",

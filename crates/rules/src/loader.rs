@@ -6,7 +6,7 @@ use analyses::code_site::loader_site;
 use analyses::python_line::PythonLine;
 use trace::{Dur, EventId};
 
-use crate::edits;
+use crate::dialect::Edit;
 use crate::facts::{Facts, MOST_NAMED};
 use crate::input::Input;
 use crate::lines::{busiest, line_in_words, place};
@@ -77,7 +77,7 @@ pub fn finding(tables: &Tables, input: &Input) -> Option<Finding> {
     let fix = match in_workers {
         false => {
             Fix::new(Change::InputWorkers, "Make batches in worker processes, ahead of the step")
-                .edit(edits::WORKERS_TORCH)
+                .edit(Edit::Workers)
                 .gives(Some(first_workers(&input.facts, wait, &machine)))
         }
         true if machine.is_busy => {
@@ -85,7 +85,7 @@ pub fn finding(tables: &Tables, input: &Input) -> Option<Finding> {
                 .untold("the cores of this machine are all busy")
         }
         true => Fix::new(Change::InputWorkers, "Use more workers, as long as cores are free")
-            .edit(edits::MORE_WORKERS_TORCH)
+            .edit(Edit::MoreWorkers)
             .gives(Some(more_workers(&input.facts, wait))),
     };
     let less = "Do less Python for each example: work on whole batches, store decoded data, and read \

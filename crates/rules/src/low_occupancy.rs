@@ -5,7 +5,7 @@ use analyses::kernel_time::KernelTime;
 use trace::Dur;
 
 use crate::confidence;
-use crate::edits::compiled_whole;
+use crate::dialect::Edit;
 use crate::facts::{MOST_NAMED, NO_STEPS, facts, percent};
 use crate::gpu::{Gpu, NO_KERNELS, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label};
 use crate::samples::Samples;
@@ -110,7 +110,7 @@ impl Rule for LowOccupancy {
             )
             .fix(
                 Fix::new(Change::Fuse, "Fuse small ops into one kernel")
-                    .edit(compiled_whole(tables))
+                    .edit(Edit::Fuse)
                     .untold(counters),
             )
             .found()

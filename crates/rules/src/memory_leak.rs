@@ -6,9 +6,9 @@ use analyses::memory_peak::MemoryPeak;
 use trace::{Dur, EventId};
 
 use crate::confidence;
-use crate::edits;
+use crate::dialect::{Edit, no_memory_events};
 use crate::facts::facts;
-use crate::memory_pressure::{MEMORY_NOT_TIME, NO_ALLOCATORS, size};
+use crate::memory_pressure::{MEMORY_NOT_TIME, size};
 use crate::samples::Samples;
 use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict};
 
@@ -140,7 +140,7 @@ fn of_processes(tables: &Tables) -> Option<Verdict> {
 fn of_allocators(tables: &Tables) -> Verdict {
     let rows = tables.get::<Memory>();
     if rows.is_empty() {
-        return Verdict::unknown(NO_ALLOCATORS);
+        return Verdict::Unknown(no_memory_events(tables));
     }
     if rows.iter().all(|it| it.growth_bytes_per_step.is_none()) {
         return Verdict::unknown(
@@ -219,8 +219,8 @@ fn found(tables: &Tables, row: &Memory, at: usize) -> Verdict {
 fn with_fixes(finding: Finding) -> Finding {
     let release = |text: &str| Fix::new(Change::ReleaseMemory, text).untold(MEMORY_NOT_TIME);
     finding
-        .fix(release("Keep numbers in lists and logs, not tensors").edit(edits::KEEP_NUMBERS))
-        .fix(release("Drop what the next step does not need").edit(edits::DROP))
+        .fix(release("Keep numbers in lists and logs, not tensors").edit(Edit::KeepNumbers))
+        .fix(release("Drop what the next step does not need").edit(Edit::Drop))
         .fix(release("Create variables, functions and datasets before the loop, not inside it"))
         // Every new trace of a function keeps its graph and its constants.
         .symptom_of(&["retracing", "recompilation"])

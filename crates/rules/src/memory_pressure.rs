@@ -10,7 +10,7 @@ use analyses::step::Step;
 use trace::{Dur, EventId};
 
 use crate::confidence;
-use crate::edits::{self, in_16_bits, in_framework};
+use crate::dialect::{Edit, no_memory_events};
 use crate::facts::{TWO_DIGITS, facts, percent};
 use crate::samples::Samples;
 use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
@@ -38,10 +38,6 @@ rule! {
     /// all that shows of them. Memory outside the allocators is not seen.
     pub struct MemoryPressure = "memory-pressure";
 }
-
-/// Why a rule that looks at allocators cannot look.
-pub(crate) const NO_ALLOCATORS: &str = "this profile has no memory events; on a CPU only \
-    TensorFlow with oneDNN writes them (TF_ENABLE_ONEDNN_OPTS=1)";
 
 /// Why fixes that are about memory have no gain.
 pub(crate) const MEMORY_NOT_TIME: &str = "it saves memory, not time";
@@ -91,9 +87,9 @@ impl Rule for MemoryPressure {
         if !rows.is_empty() {
             Verdict::Clear
         } else if on_host && programs.iter().any(|it| it.ran) {
-            programs_out_of_balance(tables, &programs)
+            programs_out_of_balance(&programs)
         } else {
-            sampled.unwrap_or_else(|| Verdict::unknown(NO_ALLOCATORS))
+            sampled.unwrap_or_else(|| Verdict::Unknown(no_memory_events(tables)))
         }
     }
 }
@@ -177,7 +173,7 @@ fn defragmented(tables: &Tables, stops: Vec<EventId>) -> Verdict {
     if let Some(holders) = holders {
         finding = finding.evidence(holders.evidence());
     }
-    with_fixes(tables, finding).found()
+    with_fixes(finding).found()
 }
 
 /// Time of events in a mean step that counts, and that step's time.
@@ -213,7 +209,7 @@ fn full(tables: &Tables, row: &Memory, at: usize, share: f64) -> Verdict {
         .confidence(confidence::STRONG)
         .evidence(Evidence::text(text).rows("memory", vec![at]))
         .evidence(holders.evidence());
-    with_fixes(tables, finding).found()
+    with_fixes(finding).found()
 }
 
 /// A host without memory to spare.
@@ -232,7 +228,7 @@ fn host_full(tables: &Tables, used: i64, all: i64) -> Verdict {
     }
     let less = |text: &str| Fix::new(Change::LessMemory, text).untold(MEMORY_NOT_TIME);
     finding
-        .fix(less("Let tf.data buffer less").edit(edits::RAM_BUDGET))
+        .fix(less("Let the input pipeline buffer less").edit(Edit::LessBuffering))
         .fix(less("Use a smaller batch, shuffle buffer or cache"))
         .found()
 }
@@ -265,7 +261,7 @@ fn out_of_balance(tables: &Tables, row: &Memory, at: usize) -> Option<Verdict> {
         .confidence(confidence::RATHER)
         .evidence(Evidence::text(text).rows("memory", vec![at]))
         .evidence(holders.evidence());
-    Some(with_fixes(tables, finding).found())
+    Some(with_fixes(finding).found())
 }
 
 fn is_out_of_balance(kept: i64, stays: i64) -> bool {
@@ -273,7 +269,7 @@ fn is_out_of_balance(kept: i64, stays: i64) -> bool {
 }
 
 /// The same question, of what the compiler planned.
-fn programs_out_of_balance(tables: &Tables, rows: &[ProgramMemory]) -> Verdict {
+fn programs_out_of_balance(rows: &[ProgramMemory]) -> Verdict {
     let ran = rows.iter().enumerate().filter(|it| it.1.ran);
     let Some((at, row)) = ran.max_by_key(|it| it.1.temp_bytes) else { return Verdict::Clear };
     if !is_out_of_balance(row.temp_bytes, row.argument_bytes) {
@@ -294,7 +290,7 @@ fn programs_out_of_balance(tables: &Tables, rows: &[ProgramMemory]) -> Verdict {
         .severity(Severity::Low)
         .confidence(confidence::EVEN)
         .evidence(Evidence::text(text).rows("program_memory", vec![at]));
-    with_fixes(tables, finding).found()
+    with_fixes(finding).found()
 }
 
 fn when(row: &Memory) -> String {
@@ -304,17 +300,16 @@ fn when(row: &Memory) -> String {
     }
 }
 
-fn with_fixes(tables: &Tables, finding: Finding) -> Finding {
+fn with_fixes(finding: Finding) -> Finding {
     let recompute = "Recompute activations in the backward pass instead of keeping them; this costs \
                      about a third more compute";
     let smaller = "Use a smaller batch: activations shrink with it, weights do not";
     let half = "Compute in 16 bits if the hardware supports it: half the bytes";
-    let checkpointed = in_framework(tables, edits::RECOMPUTE, edits::RECOMPUTE_JAX);
     let less = |change, text: &str| Fix::new(change, text).untold(MEMORY_NOT_TIME);
     finding
-        .fix(less(Change::LessMemory, recompute).edit(checkpointed))
+        .fix(less(Change::LessMemory, recompute).edit(Edit::Recompute))
         .fix(less(Change::LessMemory, smaller))
-        .fix(less(Change::HalfPrecision, half).edit(in_16_bits(tables)))
+        .fix(less(Change::HalfPrecision, half).edit(Edit::HalfPrecision))
 }
 
 /// Who holds an allocator's memory at the peak, by scope or, without scopes, by kind of op.

@@ -4,7 +4,7 @@ use analyses::Tables;
 use trace::Dur;
 
 use crate::confidence;
-use crate::edits::{self, in_16_bits, in_framework};
+use crate::dialect::Edit;
 use crate::facts::{MOST_NAMED, NO_STEPS, facts, percent};
 use crate::gpu::{
     NO_KERNELS, Precision, cost_of, faster_kernels, gpu, is_matrix_math, kernels, label, precision,
@@ -83,14 +83,14 @@ impl Rule for NoTensorCores {
         finding = counted.into_iter().fold(finding, Finding::evidence);
         finding = finding.fix(
             Fix::new(Change::HalfPrecision, "Compute in 16 bits")
-                .edit(in_16_bits(tables))
+                .edit(Edit::HalfPrecision)
                 .gives(gain),
         );
         let estimate = "it depends on which products then use the tensor cores";
         if gpu.has_tf32() {
             finding = finding.fix(
                 Fix::new(Change::HalfPrecision, "Or let fp32 products round to TF32")
-                    .edit(in_framework(tables, edits::TF32, edits::TF32_JAX))
+                    .edit(Edit::Tf32)
                     .untold(estimate),
             );
         }

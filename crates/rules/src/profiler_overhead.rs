@@ -8,7 +8,7 @@ use analyses::step_time::HostTimes;
 use trace::{Dur, TrackKind};
 
 use crate::confidence;
-use crate::edits::{self, in_framework};
+use crate::dialect::Edit;
 use crate::facts::{Facts, NO_STEPS, counted, facts, recorded_ops};
 use crate::{Change, Evidence, Finding, Fix, Rule, Severity, Verdict, WORTH_SAYING};
 
@@ -106,7 +106,7 @@ impl Rule for ProfilerOverhead {
         finding
             .fix(
                 Fix::new(Change::Capture, "Record less, for truer figures")
-                    .edit(in_framework(tables, edits::PROFILE_LESS, edits::PROFILE_LESS_JAX))
+                    .edit(Edit::ProfileLess)
                     .untold("training without a profiler does not pay this"),
             )
             .found()

@@ -7,7 +7,7 @@ use analyses::python_line::PythonLine;
 use analyses::python_time::PythonTime;
 use trace::{Dur, EventId};
 
-use crate::edits;
+use crate::dialect::Edit;
 use crate::facts::{Facts, NO_STEPS, facts, recorded_python};
 use crate::lines::{busiest, line_in_words, line_of_loop, place, place_of_loop};
 use crate::{Change, Evidence, Finding, Fix, Gain, Prediction, Rule, Verdict, WORTH_SAYING};
@@ -114,7 +114,7 @@ impl Rule for PythonOverhead {
             true => finding,
             false => finding.fix(
                 Fix::new(Change::Capture, "To see which line takes the time, capture with")
-                    .edit(edits::STROBE_RUN)
+                    .edit(Edit::CaptureByStrobe)
                     .untold("it only shows more"),
             ),
         }

@@ -5,7 +5,7 @@ use analyses::compile::{Compile, is_shapes};
 use trace::{Dur, EventId};
 
 use crate::confidence;
-use crate::edits::{self, Edit, is_jax, is_torch};
+use crate::dialect::Edit;
 use crate::facts::{
     MOST_NAMED, NO_STEPS, counted, counted_steps, facts, has_host_events, without_compile,
 };
@@ -97,17 +97,7 @@ impl Rule for Recompilation {
                 .fix(Fix::new(Change::Capture, "Capture some later steps").untold(why))
                 .found();
         }
-        if is_torch(tables) {
-            let fix =
-                |change, text: &str, edit: Edit| Fix::new(change, text).edit(edit).gives(gain);
-            let any = "Compile once for inputs of any shape";
-            let pad = "Or pad the inputs to a few shapes";
-            return finding
-                .fix(fix(Change::RelaxShapes, any, edits::DYNAMIC_TORCH))
-                .fix(fix(Change::PadShapes, pad, edits::PAD_TORCH))
-                .found();
-        }
-        fixes(finding, main, is_jax(tables), gain).found()
+        fixes(finding, main, gain).found()
     }
 
     fn in_headline(&self) -> Option<&'static str> {
@@ -115,29 +105,37 @@ impl Rule for Recompilation {
     }
 }
 
-fn fixes(finding: Finding, main: &Compile, jax: bool, gain: Option<Gain>) -> Finding {
-    let fix = |change, text: &str, edit: Edit| Fix::new(change, text).edit(edit).gives(gain);
-    let pad = match jax {
-        true => edits::PAD_JAX,
-        false => edits::PADDED_BATCH,
+fn fixes(finding: Finding, main: &Compile, gain: Option<Gain>) -> Finding {
+    let fix = |change, text: &str, edit| Fix::new(change, text).edit(edit).gives(gain);
+    let differ = main.changed.as_deref().map(is_shapes);
+    let finding = match differ {
+        Some(false) => finding,
+        _ => finding
+            .fix(fix(
+                Change::RelaxShapes,
+                "Compile once for inputs of any shape",
+                Edit::CompileAnyShape,
+            ))
+            .fix(fix(
+                Change::PadShapes,
+                "Pad or bucket the inputs to a few shapes",
+                Edit::PadShapes,
+            )),
     };
-    let padded = |it: Finding| {
-        it.fix(fix(Change::PadShapes, "Pad or bucket the inputs to a few shapes", pad))
-    };
-    let once = "Create the compiled function once, before the loop";
-    let created_once = |it: Finding| match jax {
-        true => it.fix(fix(Change::CreateOnce, once, edits::JIT_ONCE)).fix(fix(
+    if differ == Some(true) {
+        return finding;
+    }
+    finding
+        .fix(fix(
+            Change::CreateOnce,
+            "Create the compiled function once, before the loop",
+            Edit::CompiledOnce,
+        ))
+        .fix(fix(
             Change::TensorArguments,
             "Pass what changes as an array: every new static argument is a new program",
-            edits::ARRAY_ARGUMENT,
-        )),
-        false => it.fix(fix(Change::CreateOnce, once, edits::XLA_ONCE)),
-    };
-    match main.changed.as_deref().map(is_shapes) {
-        Some(true) => padded(finding),
-        Some(false) => created_once(finding),
-        None => created_once(padded(finding)),
-    }
+            Edit::ArrayArgument,
+        ))
 }
 
 #[cfg(test)]

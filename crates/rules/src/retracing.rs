@@ -7,7 +7,7 @@ use analyses::python_line::PythonLine;
 use trace::{Dur, EventId};
 
 use crate::confidence;
-use crate::edits::{self, Written};
+use crate::dialect::{Advice, Edit};
 use crate::facts::{
     MOST_NAMED, NO_STEPS, counted, counted_steps, facts, has_host_events, without_compile,
 };
@@ -117,15 +117,18 @@ impl Rule for Retracing {
             }
             None => finding
                 .fix(
-                    Fix::new(Change::CreateOnce, "Create functions, datasets and iterators once, before the loop")
-                        .gives(gain),
+                    Fix::new(
+                        Change::CreateOnce,
+                        "Create functions, datasets and iterators once, before the loop",
+                    )
+                    .gives(gain),
                 )
                 .fix(
                     Fix::new(
                         Change::CreateOnce,
-                        "In Keras, call the model itself: predict builds a new pipeline on every call",
+                        "Call the model itself: its loop builds a new pipeline on every call",
                     )
-                    .edit(edits::CALL_THE_MODEL)
+                    .edit(Edit::CallTheModelItself)
                     .gives(gain),
                 )
                 // A pipeline that is built for one call is all of that call's trouble.
@@ -139,15 +142,11 @@ impl Rule for Retracing {
     }
 }
 
-/// Keras' own functions, which `model.compile` discards.
-const OF_KERAS: [&str; 6] = [
-    "one_step_on_data",
-    "one_step_on_iterator",
-    "multi_step_on_iterator",
-    "train_function",
-    "test_function",
-    "predict_function",
-];
+/// Whether it is a framework's own function of a batch, which compiling the model again discards.
+fn is_of_model(function: &str) -> bool {
+    let name = function.trim_end_matches(|it: char| it.is_ascii_digit() || it == '_');
+    trace::dialect::any(|it| it.is_batch(name))
+}
 
 fn fixes(
     finding: Finding,
@@ -157,46 +156,42 @@ fn fixes(
     gain: Option<Gain>,
     site: Option<Site>,
 ) -> Finding {
-    let fix = |change, text: &str, edit: Written| Fix::new(change, text).edit(edit).gives(gain);
-    if is_new && OF_KERAS.iter().any(|it| function.starts_with(it)) {
+    let fix = |change, text: &str, edit: Advice| Fix::new(change, text).edit(edit).gives(gain);
+    if is_new && is_of_model(function) {
         return finding.fix(fix(
             Change::CreateOnce,
-            "Call model.compile once, before the loop: each call discards the compiled function",
-            edits::SET_RATE.into(),
+            "Compile the model once, before the loop: each call discards the compiled function",
+            Edit::CompileModelOnce.into(),
         ));
     }
     if is_new {
         return finding.fix(fix(
             Change::CreateOnce,
             "Create the function once, before the loop; what differs per step becomes an argument",
-            edits::FUNCTION_ONCE.into(),
+            Edit::FunctionOnce.into(),
         ));
     }
     let name = if function.starts_with(char::is_alphabetic) { function } else { "step" };
     let tensors = fix(
         Change::TensorArguments,
         "Pass tensors, not Python numbers: every new number is a new trace",
-        edits::TENSOR_ARGUMENT.with(name),
+        Edit::TensorArgument.with(name),
     );
     let finding = if shapes { finding } else { finding.fix(tensors) };
     finding
         .fix(
-            fix(
-                Change::RelaxShapes,
-                "Let one trace serve many shapes",
-                edits::REDUCE_RETRACING.into(),
-            )
-            .at(site),
+            fix(Change::RelaxShapes, "Let one trace serve many shapes", Edit::AnyShape.into())
+                .at(site),
         )
         .fix(fix(
             Change::RelaxShapes,
             "Or declare the signature once, with None for what varies",
-            edits::INPUT_SIGNATURE.into(),
+            Edit::DeclareShapes.into(),
         ))
         .fix(fix(
             Change::PadShapes,
             "Or pad batches to a few shapes, and drop the shorter last one",
-            edits::DROP_REMAINDER.into(),
+            Edit::EqualBatches.into(),
         ))
 }
 

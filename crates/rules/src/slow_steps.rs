@@ -5,7 +5,7 @@ use analyses::op_time::OpTime;
 use analyses::step::Step;
 use analyses::step_outlier::StepOutlier;
 use analyses::step_spread::StepSpread;
-use trace::{Dur, Program};
+use trace::{Dur, Program, dialect};
 
 use crate::{Evidence, Finding, Gain, Severity, WORTH_FIXING};
 
@@ -324,7 +324,7 @@ pub fn is_forward_only(tables: &Tables) -> bool {
     if tables.trace().programs().take(MOST_PROGRAMS).any(takes_gradients) {
         return false;
     }
-    if ops.iter().any(|it| it.family == "tensorflow") {
+    if ops.iter().any(|it| dialect::family_names_gradients(it.family)) {
         return true;
     }
     // Ops of compiled programs do not say what they are for; what marks the steps may.

@@ -9,7 +9,7 @@ use hashbrown::HashSet;
 use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace};
 
 use crate::confidence;
-use crate::edits::{self, is_jax};
+use crate::dialect::Edit;
 use crate::facts::{Facts, NO_STEPS, Op, facts, percent};
 use crate::gain::PROFILED;
 use crate::input::holds_the_lock;
@@ -97,13 +97,13 @@ impl Rule for SmallBatch {
                 format!(
                     "A batch of {batch} is too small: {share} of each step ({fixed}) is fixed overhead"
                 ),
-                edits::BATCH_OF.with(batch * times),
+                Edit::BatchOf.with(batch * times),
                 Evidence::text(format!("The input pipeline makes batches of {batch}"))
                     .events(vec![event]),
             ),
             None => (
                 format!("The batch is too small: {share} of each step ({fixed}) is fixed overhead"),
-                edits::TIMES_LARGER_BATCH.with(times),
+                Edit::TimesLargerBatch.with(times),
                 Evidence::text(format!("The ops of a step compute for {}", facts.of("compute")))
                     .steps("compute", Facts::rows(tables)),
             ),
@@ -119,17 +119,15 @@ impl Rule for SmallBatch {
             .evidence(evidence)
             .fix(larger.edit(size).gives(Some(grown.gain)).at(batch_site(tables)));
         let several = "it depends on how much of the overhead is paid per call";
-        match is_jax(tables) {
-            true => finding,
-            false => finding.fix(
+        finding
+            .fix(
                 Fix::new(Change::StepsPerCall, "Or run several steps in one call")
-                    .edit(edits::STEPS_PER_EXECUTION)
+                    .edit(Edit::StepsPerCall)
                     .untold(several),
-            ),
-        }
-        .symptom_of(&["eager-ops", "tiny-ops", "retracing", "recompilation", "sync-stall"])
-        .symptom_of(if holds_the_lock(tables) { &["input-python"] } else { &[] })
-        .found()
+            )
+            .symptom_of(&["eager-ops", "tiny-ops", "retracing", "recompilation", "sync-stall"])
+            .symptom_of(if holds_the_lock(tables) { &["input-python"] } else { &[] })
+            .found()
     }
 
     fn in_headline(&self) -> Option<&'static str> {
@@ -198,12 +196,12 @@ impl SetUp {
                         "Pass {times}× as many examples in each call (the gain is per example)"
                     ),
                 )
-                .edit(edits::PREDICT_ALL)
+                .edit(Edit::PredictAll)
                 .gives(Some(gain)),
             )
             .fix(
                 Fix::new(Change::CreateOnce, "Or call the model itself, which builds no pipeline")
-                    .edit(edits::CALL_THE_MODEL)
+                    .edit(Edit::CallTheModel)
                     .gives(Some(Gain::of_range(facts.step.0, directly))),
             )
     }

@@ -4,7 +4,7 @@ use analyses::Tables;
 use analyses::input_stage::pipeline::Pipeline;
 use analyses::step_spread::StepSpread;
 
-use crate::edits::{self, saved_seldom};
+use crate::dialect::Edit;
 use crate::facts::NO_STEPS;
 use crate::slow_steps::{SlowSteps, TOO_FEW, is_forward_only, ordinal};
 use crate::{Change, Finding, Fix, Rule, Verdict, WORTH_SAYING, facts};
@@ -59,7 +59,7 @@ impl Rule for StepOutliers {
                 Change::EveryNSteps,
                 format!("Call {function} less often, or on less data"),
             ),
-            "output" => Fix::new(Change::EveryNSteps, "Save less often").edit(saved_seldom(tables)),
+            "output" => Fix::new(Change::EveryNSteps, "Save less often").edit(Edit::SaveSeldom),
             "compile" => Fix::new(
                 Change::PadShapes,
                 "Keep shapes and Python arguments the same in every step",
@@ -70,7 +70,7 @@ impl Rule for StepOutliers {
                  smaller shuffle buffer; else make the slow elements cheaper",
             ),
             "input" => Fix::new(Change::Prefetch, "Prefetch, so that a slow element is hidden")
-                .edit(edits::PREFETCH),
+                .edit(Edit::Prefetch),
             _ if let Some(period) = slow.period => Fix::new(
                 Change::EveryNSteps,
                 format!(

@@ -6,7 +6,7 @@ use analyses::replay::Replay;
 use analyses::what_if::WhatIf;
 use trace::Dur;
 
-use crate::edits::is_torch;
+use crate::dialect::Edit;
 use crate::facts::{NO_STEPS, counted, facts};
 use crate::launches::launches;
 use crate::lines::line_of_loop;
@@ -84,11 +84,9 @@ impl Rule for SyncStall {
         .fix(
             Fix::new(
                 Change::EveryNSteps,
-                match is_torch(tables) {
-                    true => "Read the loss and metrics every N steps: `.item()`, `.cpu()` and `print` wait",
-                    false => "Read the loss and metrics every N steps: `.numpy()`, `float()` and `print` wait",
-                },
+                "Read the loss and metrics every N steps: printing them waits",
             )
+            .edit(Edit::ReadSeldom)
             .gives(gain)
             .at(line_of_loop(tables, Doing::Framework).map(|it| it.site)),
         )

@@ -9,6 +9,7 @@ use trace::{
     TraceBuilder, TrackKind,
 };
 
+use crate::dialect::Words;
 use crate::{Finding, Rule, Verdict};
 
 /// The verdict on a drawing; see [`trace::testing`] for how to draw.
@@ -26,6 +27,7 @@ pub fn finding(rule: &dyn Rule, picture: &str) -> Finding {
 fn settled(rule: &dyn Rule, tables: &Tables) -> Finding {
     match rule.check(tables) {
         Verdict::Found(mut it) => {
+            Words::of(tables).put_into(&mut it.fix);
             it.settle(tables);
             *it
         }

@@ -6,7 +6,7 @@ use analyses::op_time::OpTime;
 use analyses::step::Step;
 use trace::{Dur, OpKind};
 
-use crate::edits::{self, compiled_whole, in_framework};
+use crate::dialect::Edit;
 use crate::facts::{Facts, NO_STEPS, counted, facts, thousands};
 use crate::launches::launches;
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
@@ -65,7 +65,6 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
         return Verdict::Clear;
     }
     let (n, typical) = (found.kernels, found.typical_kernel);
-    let several_steps = in_framework(tables, edits::STEPS_PER_EXECUTION, edits::SCANNED_STEPS);
     let gain = gain(tables, facts);
     let kernels = thousands(n);
     let than_launch = match typical < QUICK_LAUNCH {
@@ -88,10 +87,10 @@ fn on_device(tables: &Tables, facts: &Facts) -> Verdict {
         ))
         .rows("kernel_time", (0..tables.get::<KernelTime>().len()).collect()),
     )
-    .fix(Fix::new(Change::Fuse, "Fuse small ops").edit(compiled_whole(tables)).gives(gain))
+    .fix(Fix::new(Change::Fuse, "Fuse small ops").edit(Edit::Fuse).gives(gain))
     .fix(
         Fix::new(Change::StepsPerCall, "Run several steps in one call")
-            .edit(several_steps)
+            .edit(Edit::StepsPerCall)
             .untold("the gaps inside a step stay"),
     )
     .symptom_of(&["eager-ops"])
@@ -169,7 +168,7 @@ fn on_host(tables: &Tables, facts: &Facts) -> Verdict {
     )
     .fix(
         Fix::new(Change::Fuse, "Compile the step into fewer, larger ops")
-            .edit(compiled_whole(tables))
+            .edit(Edit::Fuse)
             .gives(gain),
     )
     .fix(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analyses::Tables;
 use analyses::copy::Copy;
 
-use crate::edits::{self, in_framework};
+use crate::dialect::Edit;
 use crate::facts::{Facts, NO_STEPS, facts};
 use crate::gpu::NO_DEVICE;
 use crate::{Change, Evidence, Finding, Fix, Prediction, Rule, Verdict, WORTH_SAYING};
@@ -83,7 +83,7 @@ impl Rule for TransferBound {
         if to >= from {
             finding = finding.fix(
                 Fix::new(Change::DevicePrefetch, "Copy the next batch while this one computes")
-                    .edit(in_framework(tables, edits::TO_DEVICE_AHEAD, edits::TO_DEVICE_AHEAD_JAX))
+                    .edit(Edit::ToDeviceAhead)
                     .gives(gain),
             );
         } else {

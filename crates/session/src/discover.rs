@@ -12,7 +12,7 @@
 
 mod events;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::fs::{self, Metadata};
 use std::io::{self, BufReader, Read};
@@ -20,11 +20,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
-use sources::chrome::Chrome;
-use sources::{HEAD, Source as _};
+use sources::{Claim, Claimed, HEAD, Listed};
 use walkdir::{DirEntry, WalkDir};
 
-use self::events::{Log, is_events};
+use self::events::Log;
 use crate::OpenError;
 use crate::disk::{Identity, identity};
 
@@ -107,7 +106,7 @@ impl Run {
         if !about.is_dir() {
             run.files.push(path.to_owned());
             run.log_folder = path.parent().unwrap_or(Path::new("")).to_owned();
-            if is_profile(path)
+            if claim_by_name(path) == Some(Claim::Profile)
                 && let Some(above) = Log::above(&run.log_folder)
             {
                 run.join(above);
@@ -116,10 +115,11 @@ impl Run {
         }
         let found = Found::below(path);
         run.unreadable = found.unreadable;
-        let mut runs: Vec<(PathBuf, Vec<PathBuf>)> = found.runs.into_iter().collect();
+        let mut runs: Vec<(PathBuf, Vec<Member>)> = found.runs.into_iter().collect();
         runs.sort_by_cached_key(|(folder, files)| {
-            let has_xplane = files.iter().any(|it| is_xplane(it));
-            std::cmp::Reverse((has_xplane, when(folder, files), folder.clone()))
+            // What is no copy anywhere says most.
+            let says_most = files.iter().any(Member::is_original);
+            std::cmp::Reverse((says_most, when(folder, files), folder.clone()))
         });
         if let Some(wanted) = wanted {
             // Stable: the others stay newest first.
@@ -135,9 +135,10 @@ impl Run {
         if let Some((folder, files)) = runs.next() {
             run.name = name(&folder);
             run.folder = folder.clone();
-            run.files = files;
             // Profiles say when the trace begins; what was recorded beside them follows.
-            run.files.sort_by_key(|it| is_beside(it));
+            let mut files = files;
+            files.sort_by_key(|it| it.claimed.claim == Claim::Beside);
+            run.files = files.into_iter().map(|it| it.path).collect();
             run.others = runs.map(|it| it.0).collect();
             let log = match found.wholes.contains(&folder) {
                 true => Log::below(&folder, &found.events, &folder),
@@ -161,7 +162,7 @@ impl Run {
 
     /// Whether there is only a training log here, and neither a profile nor a capture.
     pub fn is_log_only(&self) -> bool {
-        self.files.iter().all(|it| is_events(it))
+        self.files.iter().all(|it| claim_by_name(it) == Some(Claim::Log))
     }
 
     fn join(&mut self, log: Log) {
@@ -176,7 +177,7 @@ impl Run {
 struct Found {
     /// The folder that the user named.
     named: PathBuf,
-    runs: BTreeMap<PathBuf, Vec<PathBuf>>,
+    runs: BTreeMap<PathBuf, Vec<Member>>,
     /// Those of `runs` that a capture of ours wrote.
     wholes: BTreeSet<PathBuf>,
     events: Vec<PathBuf>,
@@ -185,6 +186,19 @@ struct Found {
     /// Which files each run has.
     files: HashSet<(PathBuf, Identity)>,
     links: VecDeque<Link>,
+}
+
+/// A file of a run.
+struct Member {
+    path: PathBuf,
+    claimed: Claimed,
+}
+
+impl Member {
+    /// A profile that is no copy of another format's.
+    fn is_original(&self) -> bool {
+        self.claimed.claim == Claim::Profile && self.claimed.source.copies().is_empty()
+    }
 }
 
 /// A link that is followed when everything that is no link was looked at.
@@ -212,14 +226,8 @@ impl Found {
             }
         }
         for files in found.runs.values_mut() {
-            files.sort();
-            // What TensorFlow and JAX write beside a profile is the same once more, and less.
-            let with_xplane = files.iter().filter(|it| is_xplane(it)).filter_map(|it| it.parent());
-            let with_xplane: HashSet<PathBuf> = with_xplane.map(Path::to_owned).collect();
-            files.retain(|it| {
-                let is_copy = it.parent().is_some_and(|it| with_xplane.contains(it));
-                is_xplane(it) || is_beside(it) || !is_copy
-            });
+            files.sort_by(|a, b| a.path.cmp(&b.path));
+            drop_copies(files);
         }
         found
     }
@@ -273,19 +281,20 @@ impl Found {
         let folder = path.parent().unwrap_or(Path::new(""));
         // Of a whole folder of data every file would have to be opened: only of the one named.
         let is_named = folder == self.named;
-        if is_profile(path)
-            || (whole == Some(folder) && is_beside(path))
-            || (is_json(path, is_named) && is_chrome_trace(path))
-        {
+        let name = file_name(path);
+        let listed = Listed { name: &name, is_named, in_capture: whole == Some(folder) };
+        let Some(claimed) = sources::claim(listed, || head(path)) else { return };
+        if claimed.claim == Claim::Log {
+            self.events.push(path.to_owned());
+        } else {
             self.wholes.extend(whole.map(Path::to_owned));
             let run = whole.unwrap_or(folder).to_owned();
             let is_new =
                 identity(path, about).is_none_or(|it| self.files.insert((run.clone(), it)));
             if is_new {
-                self.runs.entry(run).or_default().push(path.to_owned());
+                let path = path.to_owned();
+                self.runs.entry(run).or_default().push(Member { path, claimed });
             }
-        } else if is_events(path) {
-            self.events.push(path.to_owned());
         }
     }
 
@@ -321,39 +330,36 @@ fn is_capture(folder: &Path) -> bool {
     serde_json::from_reader::<_, Manifest>(text).is_ok()
 }
 
-/// What a capture leaves beside profiles, at its top.
-fn is_beside(path: &Path) -> bool {
-    let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-    name == "hardware.jsonl"
-        || (name.ends_with(".jsonl")
-            && ["python-", "stacks-"].iter().any(|it| name.starts_with(it)))
+/// In each folder, what only repeats another file of it.
+fn drop_copies(files: &mut Vec<Member>) {
+    let mut originals: HashMap<PathBuf, Vec<&'static str>> = HashMap::new();
+    for it in files.iter() {
+        let folder = it.path.parent().unwrap_or(Path::new("")).to_owned();
+        let names = originals.entry(folder).or_default();
+        if !names.contains(&it.claimed.source.name()) {
+            names.push(it.claimed.source.name());
+        }
+    }
+    files.retain(|it| {
+        let folder = it.path.parent().unwrap_or(Path::new(""));
+        let beside = originals.get(folder).map_or(&[][..], Vec::as_slice);
+        !it.claimed.source.copies().iter().any(|it| beside.contains(it))
+    });
 }
 
-/// Files that are profiles by their names.
-fn is_profile(path: &Path) -> bool {
+/// What a file is by its name alone.
+fn claim_by_name(path: &Path) -> Option<Claim> {
     let name = file_name(path);
-    is_xplane(path) || name.ends_with(".pt.trace.json") || name.ends_with(".pt.trace.json.gz")
+    let listed = Listed { name: &name, is_named: false, in_capture: false };
+    sources::claim(listed, Vec::new).map(|it| it.claim)
 }
 
-fn is_xplane(path: &Path) -> bool {
-    let name = file_name(path);
-    name.ends_with("xplane.pb") || name.ends_with("xplane.pb.gz")
-}
-
-/// Files that may be Chrome traces: with that word in their names, or any in the folder that was
-/// named.
-fn is_json(path: &Path, is_named: bool) -> bool {
-    let name = file_name(path);
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    name.ends_with("trace.json") || (is_named && name.ends_with(".json"))
-}
-
-/// Whether its first bytes are those of a Chrome trace.
-fn is_chrome_trace(path: &Path) -> bool {
-    let Ok(mut file) = runlog::open(path) else { return false };
+/// The first bytes of a file, unzipped; none where it cannot be read.
+fn head(path: &Path) -> Vec<u8> {
+    let Ok(mut file) = runlog::open(path) else { return Vec::new() };
     let mut head = Vec::new();
     if (&mut file).take(HEAD as u64).read_to_end(&mut head).is_err() {
-        return false;
+        return Vec::new();
     }
     if head.starts_with(&[0x1F, 0x8B]) {
         let mut unzipped = Vec::new();
@@ -363,7 +369,7 @@ fn is_chrome_trace(path: &Path) -> bool {
         head = unzipped;
     }
     head.truncate(HEAD);
-    Chrome.sniff(&head)
+    head
 }
 
 fn file_name(path: &Path) -> String {
@@ -371,12 +377,12 @@ fn file_name(path: &Path) -> String {
 }
 
 /// When a run was made: profilers name its folder by the time; else by its newest file.
-fn when(folder: &Path, files: &[PathBuf]) -> u64 {
+fn when(folder: &Path, files: &[Member]) -> u64 {
     let name = folder.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     if let Some(seconds) = seconds_of_name(&name) {
         return seconds;
     }
-    let changed = |it: &PathBuf| fs::metadata(it).and_then(|it| it.modified()).ok();
+    let changed = |it: &Member| fs::metadata(&it.path).and_then(|it| it.modified()).ok();
     let newest = files.iter().filter_map(changed).max().unwrap_or(SystemTime::UNIX_EPOCH);
     newest.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }

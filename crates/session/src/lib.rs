@@ -45,9 +45,8 @@ pub enum OpenError {
     #[error("there is no such file or folder\n  path: {}", path.display())]
     Missing { path: PathBuf },
     #[error(
-        "no profile in this folder\n  hint: a profile is a file *.xplane.pb, mostly below \
-         plugins/profile/<run>, where Keras puts it below train/; or a trace of PyTorch, \
-         *.pt.trace.json\n  path: {}",
+        "no profile in this folder\n  hint: a profile is a file {}\n  path: {}",
+        sources::profiles(),
         path.display()
     )]
     NoProfile { path: PathBuf },

@@ -46,7 +46,7 @@ use self::chunk::{Decoded, border};
 use self::element::Element;
 use self::join::Joined;
 use self::json::Cursor;
-use crate::{Change, Input, Pieces, Source, SourceError};
+use crate::{Change, Claim, Input, Listed, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct Chrome;
@@ -54,6 +54,26 @@ pub struct Chrome;
 impl Source for Chrome {
     fn name(&self) -> &'static str {
         "chrome"
+    }
+
+    fn claim(&self, file: Listed<'_>) -> Claim {
+        let name = file.unzipped();
+        // Of a folder of data not every file is opened: only where it was named itself.
+        let may_be = name.ends_with("trace.json") || (file.is_named && name.ends_with(".json"));
+        match name.ends_with(".pt.trace.json") {
+            true => Claim::Profile,
+            false if may_be => Claim::Perhaps,
+            false => Claim::No,
+        }
+    }
+
+    fn profiles(&self) -> &'static str {
+        "a trace of PyTorch, *.pt.trace.json"
+    }
+
+    /// TensorFlow and JAX write such a file beside a profile.
+    fn copies(&self) -> &'static [&'static str] {
+        &["xplane"]
     }
 
     fn sniff(&self, head: &[u8]) -> bool {

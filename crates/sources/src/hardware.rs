@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use trace::{FactValue, NoteKind, Time, TraceBuilder, TrackId, TrackKind};
 
 use crate::file::Line;
-use crate::{Change, Input, Pieces, Source, SourceError};
+use crate::{Change, Claim, Input, Listed, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct Hardware;
@@ -38,6 +38,10 @@ impl Source for Hardware {
     }
 
     /// A line of JSON that says so itself.
+    fn claim(&self, file: Listed<'_>) -> Claim {
+        if file.in_capture && file.name == "hardware.jsonl" { Claim::Beside } else { Claim::No }
+    }
+
     fn sniff(&self, head: &[u8]) -> bool {
         says(head, "hardware")
     }

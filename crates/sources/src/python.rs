@@ -19,7 +19,7 @@ use trace::{
     TraceBuilder, Window,
 };
 
-use crate::{Change, Input, Pieces, Source, SourceError};
+use crate::{Change, Claim, Input, Listed, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct Python;
@@ -30,6 +30,14 @@ const MAGIC: &[u8] = b"{\"strobe\":\"python\"";
 impl Source for Python {
     fn name(&self) -> &'static str {
         "python"
+    }
+
+    fn claim(&self, file: Listed<'_>) -> Claim {
+        let is_ours = ["python-", "stacks-"].iter().any(|it| file.name.starts_with(it));
+        match file.in_capture && is_ours && file.name.ends_with(".jsonl") {
+            true => Claim::Beside,
+            false => Claim::No,
+        }
     }
 
     fn sniff(&self, head: &[u8]) -> bool {

@@ -31,7 +31,7 @@ use hashbrown::HashMap;
 use trace::{NoteKind, Scalar, SeriesId, TraceBuilder};
 
 use crate::wire::{Damage, Field, Fields, Value};
-use crate::{Change, Input, Pieces, Source, SourceError};
+use crate::{Change, Claim, Input, Listed, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct TfEvents;
@@ -56,6 +56,14 @@ impl Source for TfEvents {
 
     /// A record whose length has the right sum, and in it an event: they begin with their time.
     /// Records of examples are framed alike and begin with something else.
+    /// TensorBoard's own rule; but for the files that say only that there is a profile.
+    fn claim(&self, file: Listed<'_>) -> Claim {
+        match file.name.contains("tfevents") && !file.name.ends_with(".profile-empty") {
+            true => Claim::Log,
+            false => Claim::No,
+        }
+    }
+
     fn sniff(&self, head: &[u8]) -> bool {
         is_framed(head) && head.get(HEADER) == Some(&WALL_TIME_TAG)
     }

@@ -44,7 +44,7 @@ use self::meta::{Parts, PlaneMeta};
 use crate::file::Window;
 use crate::tfevents::is_framed;
 use crate::wire::{Field, Fields, LongFields, LongValue, Value};
-use crate::{Change, Input, Pieces, Source, SourceError};
+use crate::{Change, Claim, Input, Listed, Pieces, Source, SourceError};
 
 #[derive(Debug)]
 pub struct XPlane;
@@ -55,6 +55,14 @@ impl Source for XPlane {
     }
 
     /// No magic number exists: the first field that XSpace has must look like a plane or a text.
+    fn claim(&self, file: Listed<'_>) -> Claim {
+        if file.unzipped().ends_with("xplane.pb") { Claim::Profile } else { Claim::No }
+    }
+
+    fn profiles(&self) -> &'static str {
+        "*.xplane.pb, mostly below plugins/profile/<run>, where Keras puts it below train/"
+    }
+
     fn sniff(&self, head: &[u8]) -> bool {
         // A record's length may look like an empty field; that its sum follows is no accident. A
         // line break looks like the first field of a plane: where JSON follows, it is one.

@@ -39,6 +39,31 @@ pub trait Dialect: Debug + Sync {
         None
     }
 
+    /// The user's function behind the name of a call, a graph or a compiled program.
+    fn function_of<'a>(&self, _name: &'a str) -> Option<&'a str> {
+        None
+    }
+
+    /// What a place in the user's code makes or calls, by the kind under which it was noted.
+    fn site(&self, _kind: &str) -> Option<SiteRole> {
+        None
+    }
+
+    /// Stands for an op that is not known.
+    fn is_no_op(&self, _op: &str) -> bool {
+        false
+    }
+
+    /// A source says which events are ops: their names alone do not.
+    fn says_ops(&self) -> bool {
+        false
+    }
+
+    /// A line of this name shows the compiled programs that a device runs.
+    fn shows_programs(&self, _track: &str) -> bool {
+        false
+    }
+
     /// What an event of this name does on a host thread.
     fn on_host(&self, _event: &str) -> Option<OpKind> {
         None
@@ -125,6 +150,11 @@ pub trait Dialect: Debug + Sync {
         None
     }
 
+    /// Ops of a backward pass show in their names that they are.
+    fn names_gradients(&self) -> bool {
+        false
+    }
+
     /// What an op's event takes beside the op's own work, where the whole event is the op and no
     /// other shows its run.
     fn beside_work(&self, _op: &str) -> Option<OpCost> {
@@ -139,6 +169,21 @@ pub enum Call<'a> {
     Function(&'a str),
     Op(&'a str),
     NextBatch,
+}
+
+/// What a place in the user's code is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SiteRole {
+    /// A function that is compiled as a whole.
+    Function,
+    /// The call that trains.
+    Fit,
+    /// What prepares a model for that.
+    CompileModel,
+    /// A loader that makes batches in Python.
+    Loader,
+    /// What is called between batches.
+    Callback,
 }
 
 /// Where a loader makes its batches.
@@ -169,6 +214,21 @@ fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
 /// What the first that knows the event says of it.
 pub fn call(event: &str, kind: OpKind) -> Option<Call<'_>> {
     ALL.iter().find_map(|it| it.call(event, kind))
+}
+
+/// The user's function behind the name of a call, a graph or a compiled program.
+pub fn function_of(name: &str) -> Option<&str> {
+    ALL.iter().find_map(|it| it.function_of(name))
+}
+
+/// What a place in the user's code is good for, by the kind under which it was noted.
+pub fn site(kind: &str) -> Option<SiteRole> {
+    ALL.iter().find_map(|it| it.site(kind))
+}
+
+/// Whether ops of this family show in their names that they belong to a backward pass.
+pub fn family_names_gradients(family: &str) -> bool {
+    any(|it| it.name() == family && it.names_gradients())
 }
 
 /// Whether any of them says so.

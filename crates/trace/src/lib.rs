@@ -26,7 +26,7 @@ pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
 pub use clock::ClockShift;
 pub use cores::at_once;
 pub use lineage::Lineage;
-pub use op::{OpFamily, OpKind, OpKinds, OpName};
+pub use op::{AnyOpName, EAGER_CALL, OpFamily, OpKind, OpKinds, OpName};
 pub use process::{
     Frame, Place, Process, Site, SourceLine, StackSample, Stacks, StepCount, Window,
 };

@@ -169,12 +169,70 @@ impl OpKind {
 }
 
 /// Whose op a name is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OpFamily {
     TensorFlow,
     TfData,
     Jax,
     Torch,
+    /// Known only from the compiled program.
+    Compiled,
+    /// A kernel of which nothing else is known.
+    Kernel,
+}
+
+impl OpFamily {
+    const ALL: [OpFamily; 6] = [
+        OpFamily::TensorFlow,
+        OpFamily::TfData,
+        OpFamily::Jax,
+        OpFamily::Torch,
+        OpFamily::Compiled,
+        OpFamily::Kernel,
+    ];
+
+    /// The word used in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            OpFamily::TensorFlow => "tensorflow",
+            OpFamily::TfData => "tf.data",
+            OpFamily::Jax => "jax",
+            OpFamily::Torch => "torch",
+            OpFamily::Compiled => "xla",
+            OpFamily::Kernel => "kernel",
+        }
+    }
+
+    pub fn of_name(name: &str) -> Option<OpFamily> {
+        OpFamily::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    /// Of ops whose names do not say it, in a run of these frameworks: a trace is mostly one
+    /// framework's.
+    pub fn untold(frameworks: &[&str]) -> OpFamily {
+        match frameworks {
+            [.., "torch"] => OpFamily::Torch,
+            _ => OpFamily::TensorFlow,
+        }
+    }
+
+    /// Whether its names have the scopes around an op in them.
+    pub fn has_scopes(self) -> bool {
+        matches!(self, OpFamily::TensorFlow | OpFamily::Jax)
+    }
+
+    /// Whether a framework's op of that name may be known on the host, too.
+    pub fn is_of_framework(self) -> bool {
+        !matches!(self, OpFamily::Compiled | OpFamily::Kernel)
+    }
+
+    /// The scopes around an op of this name.
+    pub fn scope(self, name: &str) -> &str {
+        match self.has_scopes() {
+            true => name.rsplit_once('/').map_or("", |it| it.0),
+            false => "",
+        }
+    }
 }
 
 /// An op's name taken apart: `scope/sub/name:Type`.
@@ -185,6 +243,47 @@ pub struct OpName<'a> {
     pub name: &'a str,
     pub op_type: &'a str,
 }
+
+/// Any op's name, also one that shows no type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnyOpName<'a> {
+    pub family: OpFamily,
+    pub name: &'a str,
+    pub op_type: Option<String>,
+}
+
+impl<'a> AnyOpName<'a> {
+    /// `untold`: whose it is if the name does not say it.
+    pub fn of(text: &'a str, untold: OpFamily) -> AnyOpName<'a> {
+        // What others write into their names is none of PyTorch's: `gloo:all_reduce` is a whole
+        // name.
+        if untold == OpFamily::Torch {
+            let op_type = text.split_once("::").map(|it| it.1.to_owned());
+            return AnyOpName { family: untold, name: text, op_type };
+        }
+        if let Some(op) = OpName::parse(text) {
+            let op_type = Some(op.op_type.to_owned());
+            return AnyOpName { family: op.family, name: op.name, op_type };
+        }
+        // Without a type, the last part of the name tells it, as it does where the type is empty.
+        let typed = format!("{text}:");
+        let op = OpName::parse(&typed).filter(|_| !text.contains(':'));
+        AnyOpName {
+            family: op.map_or(untold, |it| it.family),
+            name: text,
+            op_type: op.map(|it| it.op_type.to_owned()),
+        }
+    }
+
+    /// The op that this event calls on its own.
+    pub fn of_call(text: &'a str) -> AnyOpName<'a> {
+        let name = text.strip_prefix(EAGER_CALL).unwrap_or(text);
+        AnyOpName { family: OpFamily::TensorFlow, name, op_type: Some(name.to_owned()) }
+    }
+}
+
+/// What TensorFlow puts in front of an op that is called on its own.
+pub const EAGER_CALL: &str = "EagerLocalExecute: ";
 
 impl<'a> OpName<'a> {
     /// Reads `name:Type`, the way the frameworks' own profiler does. `None` for other names.
@@ -213,10 +312,7 @@ impl<'a> OpName<'a> {
 
     /// The scopes around the op, outermost first; empty at the top.
     pub fn scope(&self) -> &'a str {
-        match self.family {
-            OpFamily::TfData | OpFamily::Torch => "",
-            _ => self.name.rsplit_once('/').map_or("", |(scope, _)| scope),
-        }
+        self.family.scope(self.name)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Lays the stages of a profile along the calls of the user's code, from the consumer down.
 
+use trace::dialect::{self, SiteRole};
 use trace::{Process, Site as Noted};
 
 use super::{CodeSite, Site, only};
@@ -160,11 +161,11 @@ fn ends(process: &Process) -> (Vec<u32>, Vec<u32>) {
         (Some(time), Some(until)) => time <= until,
         _ => true,
     };
-    let inputs = |kind: &str| -> Vec<u32> {
-        let of_kind = sites.iter().filter(|it| it.kind == kind).filter(in_time);
+    let inputs = |is_it: &dyn Fn(&str) -> bool| -> Vec<u32> {
+        let of_kind = sites.iter().filter(|it| is_it(&it.kind)).filter(in_time);
         of_kind.flat_map(|it| it.inputs.iter().copied()).filter(|&it| is_dataset(it)).collect()
     };
-    let mut iterated = inputs("dataset.iter");
+    let mut iterated = inputs(&|kind| kind == "dataset.iter");
     if iterated.is_empty() {
         let taken = |at: u32| sites.iter().any(|it| it.inputs.contains(&at));
         let all = 0..sites.len() as u32;
@@ -172,7 +173,7 @@ fn ends(process: &Process) -> (Vec<u32>, Vec<u32>) {
             .filter(|&it| is_dataset(it) && sites[it as usize].inside.is_none() && !taken(it))
             .collect();
     }
-    (inputs("keras.fit"), iterated)
+    (inputs(&|kind| dialect::site(kind) == Some(SiteRole::Fit)), iterated)
 }
 
 /// All ways to lay stages along calls.

@@ -2,16 +2,16 @@
 
 use crate::run_info::frameworks;
 use hashbrown::HashMap;
-use trace::{Detail, OpFamily, OpName, StrId, Trace};
+use trace::{AnyOpName, Detail, OpFamily, StrId, Trace};
 
-use super::{EAGER_OP, EAGERLY, IN_FUNCTION, OpTime, Sum, What, op_of};
+use super::{EAGERLY, IN_FUNCTION, OpTime, Sum, What, op_of};
 
 /// A row before it is settled.
 pub struct Made<'a> {
     side: &'static str,
     name: &'a str,
     op_type: Option<String>,
-    family: &'static str,
+    family: OpFamily,
     module: Option<StrId>,
     pub sum: Sum,
     pub device_ps: i64,
@@ -22,7 +22,7 @@ pub struct Made<'a> {
 struct Key<'a> {
     side: &'static str,
     name: &'a str,
-    family: &'static str,
+    family: OpFamily,
     module: Option<StrId>,
     /// The op stands for its kernel's run.
     eager: bool,
@@ -33,15 +33,12 @@ pub struct Rows<'a> {
     index: HashMap<Key<'a>, usize>,
     rows: Vec<Made<'a>>,
     /// Whose ops are whose names do not say it.
-    untold: &'static str,
+    untold: OpFamily,
 }
 
-/// Whose an op is whose name does not say it: that of a trace is mostly one framework's.
-pub fn untold(trace: &Trace) -> &'static str {
-    match frameworks(trace)[..] {
-        [.., "torch"] => "torch",
-        _ => "tensorflow",
-    }
+/// Whose an op is whose name does not say it.
+pub fn untold(trace: &Trace) -> OpFamily {
+    OpFamily::untold(&frameworks(trace))
 }
 
 impl<'a> Rows<'a> {
@@ -65,7 +62,7 @@ impl<'a> Rows<'a> {
     pub fn give_host_its_device_time(&mut self) {
         for at in 0..self.rows.len() {
             let Made { side, name, family, sum, .. } = self.rows[at];
-            if side == "host" || matches!(family, "xla" | "kernel") {
+            if side == "host" || !family.is_of_framework() {
                 continue;
             }
             let host = |eager| {
@@ -95,8 +92,8 @@ impl<'a> Rows<'a> {
             side: it.side,
             name: it.name.to_owned(),
             op_type: it.op_type.clone(),
-            scope: scope_of(it.name, it.family).to_owned(),
-            family: it.family,
+            scope: it.family.scope(it.name).to_owned(),
+            family: it.family.name(),
             module: it.module.map(|it| self.trace.text(it).to_owned()),
             count: it.sum.count,
             total_ps: it.sum.total,
@@ -120,19 +117,18 @@ impl<'a> Rows<'a> {
 struct Identity<'a> {
     name: &'a str,
     op_type: Option<String>,
-    family: &'static str,
+    family: OpFamily,
     module: Option<StrId>,
 }
 
 impl<'a> Identity<'a> {
-    fn of(trace: &'a Trace, untold: &'static str, what: What) -> Identity<'a> {
+    fn of(trace: &'a Trace, untold: OpFamily, what: What) -> Identity<'a> {
         let mut module = None;
         let (name, op_type, family) = match what {
             What::Named(name) => named(untold, trace.text(name)),
             What::Eager(call) => {
-                let name = trace.text(call);
-                let name = name.strip_prefix(EAGER_OP).unwrap_or(name);
-                (name, Some(name.to_owned()), "tensorflow")
+                let op = AnyOpName::of_call(trace.text(call));
+                (op.name, op.op_type, op.family)
             }
             What::Kernel(name, row) => {
                 let (name, detail) = (trace.text(name), &trace.details[row as usize]);
@@ -141,7 +137,7 @@ impl<'a> Identity<'a> {
                         module = detail.hlo_module;
                         compiled(trace, name, detail)
                     }
-                    None => (name, None, "kernel"),
+                    None => (name, None, OpFamily::Kernel),
                 }
             }
             What::Detailed(row) => {
@@ -161,34 +157,15 @@ impl<'a> Identity<'a> {
 }
 
 /// The scopes around an op; `None` where it is of a kind that has none.
-pub fn scope<'a>(trace: &'a Trace, untold: &'static str, what: What) -> Option<&'a str> {
+pub fn scope<'a>(trace: &'a Trace, untold: OpFamily, what: What) -> Option<&'a str> {
     let it = Identity::of(trace, untold, what);
-    matches!(it.family, "tensorflow" | "jax").then(|| scope_of(it.name, it.family))
+    it.family.has_scopes().then(|| it.family.scope(it.name))
 }
 
 /// The framework's op: name, type, whose it is.
-fn named<'a>(untold: &'static str, text: &'a str) -> (&'a str, Option<String>, &'static str) {
-    let family = |it: OpFamily| match it {
-        OpFamily::TensorFlow => "tensorflow",
-        OpFamily::TfData => "tf.data",
-        OpFamily::Jax => "jax",
-        OpFamily::Torch => "torch",
-    };
-    // What others write into their names is none of PyTorch's: `gloo:all_reduce` is a whole name.
-    if untold == "torch" {
-        let op_type = text.split_once("::").map(|it| it.1.to_owned());
-        return (text, op_type, "torch");
-    }
-    match OpName::parse(text) {
-        Some(op) => (op.name, Some(op.op_type.to_owned()), family(op.family)),
-        // Without a type, the last part of the name tells it, as it does where the type is empty.
-        None => {
-            let typed = format!("{text}:");
-            let op = OpName::parse(&typed).filter(|_| !text.contains(':'));
-            let op_type = op.map(|it| it.op_type.to_owned());
-            (text, op_type, op.map_or(untold, |it| family(it.family)))
-        }
-    }
+fn named(untold: OpFamily, text: &str) -> (&str, Option<String>, OpFamily) {
+    let op = AnyOpName::of(text, untold);
+    (op.name, op.op_type, op.family)
 }
 
 /// The compiled program's op, the innermost of nested ones: `a::dot.3` is of type `dot`.
@@ -196,19 +173,12 @@ fn compiled<'a>(
     trace: &'a Trace,
     text: &'a str,
     detail: &Detail,
-) -> (&'a str, Option<String>, &'static str) {
+) -> (&'a str, Option<String>, OpFamily) {
     let name = text.rsplit("::").next().unwrap_or(text);
     let op_type = match (detail.hlo_category, name.rsplit_once('.')) {
         (Some(category), _) => trace.text(category),
         (None, Some((word, number))) if number.bytes().all(|it| it.is_ascii_digit()) => word,
         (None, _) => name,
     };
-    (name, Some(op_type.to_owned()), "xla")
-}
-
-fn scope_of<'a>(name: &'a str, family: &str) -> &'a str {
-    match family {
-        "tensorflow" | "jax" => name.rsplit_once('/').map_or("", |it| it.0),
-        _ => "",
-    }
+    (name, Some(op_type.to_owned()), OpFamily::Compiled)
 }

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 
+use trace::dialect;
 use trace::{EdgeKind, EventId, OpKind, StrId, Time, Trace, Track, TrackId, TrackKind};
 
 use super::{Found, by_period, is_pipeline_thread, period_on};
@@ -146,7 +147,7 @@ struct ProgramRuns {
 fn program_runs(trace: &Trace, host: TrackId) -> Option<ProgramRuns> {
     let mut runs: BTreeMap<(StrId, TrackId), (i64, Vec<EventId>)> = BTreeMap::new();
     for track in trace.tracks_below(host, TrackKind::Summary) {
-        if trace.track_name(track) != "XLA Modules" {
+        if !dialect::any(|it| it.shows_programs(trace.track_name(track))) {
             continue;
         }
         for row in trace.tracks[track.row()].rows() {

@@ -33,12 +33,6 @@ const MOST_BYTES: u64 = 8 << 30;
 /// What Keras and others call the halves of a job beside `train`.
 const BESIDE_TRAIN: [&str; 6] = ["train", "validation", "val", "valid", "eval", "test"];
 
-/// TensorBoard's own rule; but for the files that say only that there is a profile.
-pub fn is_events(path: &Path) -> bool {
-    let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-    name.contains("tfevents") && !name.ends_with(".profile-empty")
-}
-
 impl Log {
     /// All event files below a log folder, in which the run at `run` was opened.
     pub fn below(folder: &Path, events: &[PathBuf], run: &Path) -> Log {
@@ -97,16 +91,20 @@ impl Log {
 fn events_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<PathBuf> =
-        entries.filter_map(|it| Some(it.ok()?.path())).filter(|it| is_events(it)).collect();
+        entries.filter_map(|it| Some(it.ok()?.path())).filter(is_log).collect();
     files.sort();
     files
+}
+
+fn is_log(path: &PathBuf) -> bool {
+    super::claim_by_name(path) == Some(sources::Claim::Log)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use super::{Log, MOST_BYTES, MOST_FILES, is_events};
+    use super::{Log, MOST_BYTES, MOST_FILES, is_log};
 
     #[test]
     fn names_are_tensorboards_own() {
@@ -116,7 +114,7 @@ mod tests {
             ("box.xplane.pb", false),
             ("events.jsonl", false),
         ] {
-            assert_eq!(is_events(format!("logs/{name}").as_ref()), expected, "{name}");
+            assert_eq!(is_log(&format!("logs/{name}").into()), expected, "{name}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! JAX's names on the host.
 
-use super::{Call, Dialect, starts_with_any};
+use super::{Call, Dialect, SiteRole, starts_with_any};
 use crate::OpKind;
 
 #[derive(Debug)]
@@ -20,6 +20,19 @@ impl Dialect for Jax {
 
     fn fact(&self) -> Option<&'static str> {
         Some("jax_version")
+    }
+
+    fn function_of<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let within = |it: &&str| name.strip_prefix(it).and_then(|it| it.strip_suffix(')'));
+        if let Some(function) = CALLS_OF.iter().find_map(|it| within(it)) {
+            return Some(function);
+        }
+        let program = ["jit_", "pmap_"].iter().find_map(|it| name.strip_prefix(it))?;
+        program.split('.').next()
+    }
+
+    fn site(&self, kind: &str) -> Option<SiteRole> {
+        matches!(kind, "jax.jit" | "jax.pmap").then_some(SiteRole::Function)
     }
 
     fn is_called_from_python(&self, event: &str) -> bool {
@@ -47,6 +60,8 @@ impl Dialect for Jax {
     }
 }
 
+/// What is put around a function's name where it is called, and where its ops are named.
+const CALLS_OF: &[&str] = &["PjitFunction(", "PmapFunction(", "jit(", "pmap("];
 /// Tracing and lowering.
 const COMPILES: &[&str] = &["trace_to_jaxpr", "lower_sharding_computation", "lower_jaxpr"];
 const RUNTIME: &[&str] = &["PjitFunction", "DevicePut", "shard_args"];

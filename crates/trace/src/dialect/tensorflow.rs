@@ -1,13 +1,13 @@
 //! TensorFlow's names on the host.
 
-use super::{Call, Dialect, starts_with_any};
+use super::{Call, Dialect, SiteRole, starts_with_any};
 use crate::{OpFamily, OpKind, OpName};
 
 #[derive(Debug)]
 pub struct TensorFlow;
 
 /// What it puts in front of what it is called for.
-const CALLS: &str = "EagerLocalExecute: ";
+const CALLS: &str = crate::EAGER_CALL;
 
 impl Dialect for TensorFlow {
     fn name(&self) -> &'static str {
@@ -36,7 +36,7 @@ impl Dialect for TensorFlow {
             return match op.family {
                 OpFamily::TfData => Some(OpKind::InputStage),
                 OpFamily::TensorFlow | OpFamily::Jax => Some(of_op_type(op.op_type)),
-                OpFamily::Torch => None,
+                OpFamily::Torch | OpFamily::Compiled | OpFamily::Kernel => None,
             };
         }
         Some(match event {
@@ -54,6 +54,28 @@ impl Dialect for TensorFlow {
             Some(function) => Call::Function(function),
             None if callee == "IteratorGetNext" => Call::NextBatch,
             None => Call::Op(callee),
+        })
+    }
+
+    fn function_of<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let inner = GRAPHS.iter().find_map(|it| name.strip_prefix(it))?;
+        let inner = inner.split("__XlaMustCompile").next().unwrap_or(inner);
+        let inner = inner.split("__.").next().unwrap_or(inner);
+        // A number is put behind each.
+        Some(match inner.rsplit_once('_') {
+            Some((word, number)) if number.parse::<u64>().is_ok() => word,
+            _ => inner,
+        })
+    }
+
+    fn site(&self, kind: &str) -> Option<SiteRole> {
+        Some(match kind {
+            "tf.function" => SiteRole::Function,
+            "keras.fit" => SiteRole::Fit,
+            "keras.compile" => SiteRole::CompileModel,
+            "keras.PyDataset" => SiteRole::Loader,
+            "keras.callback" => SiteRole::Callback,
+            _ => return None,
         })
     }
 
@@ -107,6 +129,10 @@ impl Dialect for TensorFlow {
         event == "EagerKernelExecute"
     }
 
+    fn names_gradients(&self) -> bool {
+        true
+    }
+
     fn reads_value(&self, op: &str) -> bool {
         READS.contains(&op)
     }
@@ -117,8 +143,12 @@ impl Dialect for TensorFlow {
     }
 }
 
+/// What is put in front of a function's name where it becomes a graph, and a program.
+const GRAPHS: &[&str] =
+    &["__inference_", "__forward_", "__backward_", "a_inference_", "a_forward_", "a_backward_"];
+
 const SHOWS: &[&str] =
-    &["TFE_", "EagerExecute", "ExecutorState::Process", "Iterator::", "IteratorGetNext"];
+    &["TFE_", "Eager", "tf.function", "ExecutorState::Process", "Iterator::", "IteratorGetNext"];
 
 /// What Keras calls the function of a batch.
 const KERAS: &[&str] = &[

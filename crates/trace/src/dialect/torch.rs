@@ -1,6 +1,6 @@
 //! PyTorch's names on the host.
 
-use super::{Call, Dialect, Loader, OpCost};
+use super::{Call, Dialect, Loader, OpCost, SiteRole};
 use crate::OpKind;
 
 #[derive(Debug)]
@@ -24,6 +24,14 @@ impl Dialect for Torch {
 
     fn fact(&self) -> Option<&'static str> {
         Some("pytorch_profiler_schema")
+    }
+
+    fn site(&self, kind: &str) -> Option<SiteRole> {
+        (kind == "torch.DataLoader").then_some(SiteRole::Loader)
+    }
+
+    fn says_ops(&self) -> bool {
+        true
     }
 
     fn calls_for_input(&self, file: &str) -> bool {

@@ -24,6 +24,14 @@ impl Dialect for Xla {
         })
     }
 
+    fn is_no_op(&self, op: &str) -> bool {
+        op == "XlaModule:"
+    }
+
+    fn shows_programs(&self, track: &str) -> bool {
+        track == "XLA Modules"
+    }
+
     fn is_pool(&self, thread: &str) -> bool {
         ["pjrt", "py_xla", "tfrt"].iter().any(|it| thread.contains(it))
     }
