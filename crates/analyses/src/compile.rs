@@ -15,6 +15,7 @@
 mod shapes;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use hashbrown::{HashMap, HashSet};
 use trace::dialect::{self, Call};
@@ -23,9 +24,7 @@ use trace::{Dur, EventId, FactValue, OpKind, StrId, Trace, TrackId, TrackKind};
 use crate::span::{Span, covered, subtract, total, union};
 use crate::step::{HostSteps, Step, is_pipeline_thread};
 use crate::step_time::{calls_that_compile, runs_inside};
-use crate::{Analysis, Tables};
-
-pub use shapes::is_shapes;
+use crate::{Analysis, Cell, CellKind, Field, Tables, Worded};
 
 table! {
     /// Tracing and compiling, by function.
@@ -36,7 +35,7 @@ table! {
         /// The host that traced or compiled.
         host: String,
         /// `trace` (tf.function), `compile` (XLA, jit), `autotune`, `optimize` (of the graph).
-        kind: &'static str,
+        kind: Kind,
         /// The function, as its author calls it; absent where the profile does not say.
         function: Option<String>,
         /// How often it was traced or compiled.
@@ -60,7 +59,7 @@ table! {
         /// The same, inside steps that count, per such step.
         own_step_ps: i64,
         /// What changed from one time to the next, where the profile says so.
-        changed: Option<String>,
+        changed: Option<Worded<Changed>>,
         /// The longest of them.
         event: i64,
     }
@@ -73,12 +72,67 @@ impl Compile {
     }
 }
 
+/// What was done to a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+pub enum Kind {
     Trace,
     Compile,
     Autotune,
     Optimize,
+}
+
+impl Field for Kind {
+    const KIND: CellKind = CellKind::Text;
+    fn cell(&self) -> Cell<'_> {
+        Cell::Text(self.name())
+    }
+}
+
+/// What is different from one time to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed {
+    /// The function itself is a new one each time.
+    Function,
+    /// It was traced so many times more, for arguments of another kind.
+    Arguments {
+        times: i64,
+    },
+    ArgumentCount {
+        from: usize,
+        to: usize,
+    },
+    /// The argument's place, counted from one, and the shapes it had; of so many more none is named.
+    Shapes {
+        argument: usize,
+        shapes: Vec<String>,
+        more: usize,
+    },
+    /// Something else: all arguments keep their shapes.
+    NotShapes,
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Changed::Function => {
+                out.write_str("A new function is created each time, and has to be traced")
+            }
+            Changed::Arguments { times: 1 } => {
+                out.write_str("It was retraced once because its arguments changed")
+            }
+            Changed::Arguments { times } => {
+                write!(out, "It was retraced {times} times because its arguments changed")
+            }
+            Changed::ArgumentCount { from, to } => {
+                write!(out, "The number of arguments changed: {from} → {to}")
+            }
+            Changed::Shapes { argument, shapes, more } => {
+                write!(out, "Argument {argument} changed shape: {}", shapes.join(" → "))?;
+                if *more > 0 { write!(out, " and {more} more") } else { Ok(()) }
+            }
+            Changed::NotShapes => out.write_str("The shapes of all arguments stay the same"),
+        }
+    }
 }
 
 impl Kind {
@@ -475,7 +529,7 @@ fn by_function(trace: &Trace, host: TrackId, works: &[Work], counted: &[Span]) -
             let longest = sum.works.iter().max_by_key(|&&it| whole[it].0);
             Compile {
                 host: trace.track_name(host).to_owned(),
-                kind: kind.name(),
+                kind,
                 function: function.map(str::to_owned),
                 count,
                 steps: steps.len() as i64,
@@ -487,7 +541,7 @@ fn by_function(trace: &Trace, host: TrackId, works: &[Work], counted: &[Span]) -
                 step_ps: sum.step_ps / n_steps,
                 own_ps: sum.own_ps,
                 own_step_ps: sum.own_step_ps / n_steps,
-                changed,
+                changed: changed.map(Worded::from),
                 event: longest.map_or(0, |&it| i64::from(works[it].event.0)),
             }
         })
@@ -520,21 +574,16 @@ fn tracing_counts(trace: &Trace, works: &[Work], sum: &Sum, kind: Kind) -> Vec<i
 }
 
 /// A function that is traced again counts up; one that is made anew begins from the start.
-fn changed_tracing(counts: &[i64]) -> Option<String> {
+fn changed_tracing(counts: &[i64]) -> Option<Changed> {
     let (&first, &last) = (counts.first()?, counts.last()?);
     if counts.len() < 2 {
         None
     } else if counts.iter().all(|&it| it == first) {
-        Some(MADE_ANEW.to_owned())
+        Some(Changed::Function)
     } else {
-        let again = last - first;
-        let times = if again == 1 { "once".to_owned() } else { format!("{again} times") };
-        (last > first).then(|| format!("It was retraced {times} because its arguments changed"))
+        (last > first).then(|| Changed::Arguments { times: last - first })
     }
 }
-
-/// What [`Compile::changed`] says of a function object that is new each time.
-pub const MADE_ANEW: &str = "A new function is created each time, and has to be traced";
 
 /// Calls of the functions that were traced or compiled, by their name.
 fn calls_by_function(trace: &Trace, host: TrackId, works: &[Work]) -> HashMap<String, i64> {
@@ -575,7 +624,7 @@ mod tests {
 
     use trace::testing::draw;
 
-    use super::{Compile, function_name};
+    use super::{Changed, Compile, Kind, function_name};
     use crate::Tables;
     use crate::step_time::StepTime;
 
@@ -617,8 +666,7 @@ mod tests {
         );
         assert_eq!(rows[0].calls, Some(3));
         assert_eq!(rows[0].tracing_count, Some(3));
-        let changed = rows[0].changed.as_deref().unwrap_or("");
-        assert!(changed.ends_with("because its arguments changed"), "{changed}");
+        assert!(matches!(rows[0].changed.as_deref(), Some(Changed::Arguments { .. })), "{rows:?}");
     }
 
     #[test]
@@ -630,7 +678,7 @@ mod tests {
             ",
             &[("trace", "f", 2, 2, 160, 160)],
         );
-        assert_eq!(rows[0].changed.as_deref(), Some(super::MADE_ANEW));
+        assert_eq!(rows[0].changed.as_deref(), Some(&Changed::Function));
     }
 
     #[test]

@@ -10,7 +10,9 @@ pub mod span;
 pub mod stream_sum;
 
 use std::any::{Any, TypeId};
+use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hashbrown::HashMap;
@@ -83,6 +85,39 @@ fields! {
     Arc<str>, Text, it => Cell::Text(it);
 }
 
+/// A value that code asks and people read: a text column, made once of its [`Display`](fmt::Display).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worded<T> {
+    value: T,
+    words: String,
+}
+
+impl<T: fmt::Display> From<T> for Worded<T> {
+    fn from(value: T) -> Worded<T> {
+        Worded { words: value.to_string(), value }
+    }
+}
+
+impl<T> Worded<T> {
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+}
+
+impl<T> Deref for Worded<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> Field for Worded<T> {
+    const KIND: CellKind = CellKind::Text;
+    fn cell(&self) -> Cell<'_> {
+        Cell::Text(&self.words)
+    }
+}
+
 impl<T: Field> Field for Option<T> {
     const KIND: CellKind = T::KIND;
     fn cell(&self) -> Cell<'_> {
@@ -137,8 +172,8 @@ pub trait Model: Send + Sync + 'static {
 /// One table's place: threads that ask at the same time wait for one computation.
 type Slot = Arc<OnceLock<Arc<dyn Any + Send + Sync>>>;
 
-impl std::fmt::Debug for Tables {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Tables {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Tables({} events)", self.trace.events.len())
     }
 }

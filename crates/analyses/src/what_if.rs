@@ -10,6 +10,8 @@
 //! The unchanged step is replayed first; where that misses what was measured by more than a
 //! tenth, nothing is predicted.
 
+use std::fmt;
+
 use hashbrown::{HashMap, HashSet};
 use trace::{EventId, OpKind, StrId, TrackKind};
 
@@ -19,7 +21,97 @@ use crate::replay::{Change, PathPart, Replay};
 use crate::span::{subtract, total, union};
 use crate::step::{Counted, is_pipeline_thread};
 use crate::step_time::{CATEGORIES, StepTime};
-use crate::{Analysis, Tables};
+use crate::{Analysis, Tables, Worded};
+
+/// What is changed in the steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Altered {
+    /// A category of the breakdown is gone.
+    Without(&'static str),
+    /// Nothing is copied to or from the device.
+    WithoutTransfers,
+    /// Handing work to the device takes no time, and it starts at once.
+    WithoutLaunches,
+    /// The host does not wait for the device.
+    WithoutWaits,
+    /// The kernels of an op take half of their time.
+    FasterKernels(String),
+    /// The input pipeline ends with a prefetch. So do all that follow, each of a stage's path.
+    Prefetch,
+    Parallel(String),
+    WithoutPythonIn(String),
+    WithoutStage(String),
+    Cache(String),
+    ShuffleBefore(String),
+}
+
+impl Altered {
+    /// Whether the model of the input pipeline is asked, not the steps replayed.
+    pub fn is_of_input(&self) -> bool {
+        use Altered::*;
+        match self {
+            Without(_) | WithoutTransfers | WithoutLaunches | WithoutWaits => false,
+            FasterKernels(_) => false,
+            Prefetch | Parallel(_) | WithoutPythonIn(_) => true,
+            WithoutStage(_) | Cache(_) | ShuffleBefore(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for Altered {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Altered::Without(category) => write!(out, "without {category}"),
+            Altered::WithoutTransfers => out.write_str("without transfers"),
+            Altered::WithoutLaunches => out.write_str("without launch overhead"),
+            Altered::WithoutWaits => out.write_str("without waits for the device"),
+            Altered::FasterKernels(op) => write!(out, "kernels of {op} × {FASTER}"),
+            Altered::Prefetch => out.write_str("prefetch"),
+            Altered::Parallel(stage) => write!(out, "parallel {stage}"),
+            Altered::WithoutPythonIn(stage) => write!(out, "without python in {stage}"),
+            Altered::WithoutStage(stage) => write!(out, "without {stage}"),
+            Altered::Cache(stage) => write!(out, "cache {stage}"),
+            Altered::ShuffleBefore(stage) => write!(out, "shuffle before {stage}"),
+        }
+    }
+}
+
+/// What bounds a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LimitedBy {
+    /// Nothing that stands out.
+    Rest,
+    Cores,
+    Input,
+    /// A stage of the input pipeline, by its path.
+    Stage(String),
+    Category(&'static str),
+}
+
+impl LimitedBy {
+    /// For scripts.
+    pub fn name(&self) -> &str {
+        match self {
+            LimitedBy::Rest => "rest",
+            LimitedBy::Cores => "cpu",
+            LimitedBy::Input => "input",
+            LimitedBy::Stage(path) => path,
+            LimitedBy::Category(category) => category,
+        }
+    }
+}
+
+impl fmt::Display for LimitedBy {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            LimitedBy::Rest => "the rest of the step",
+            LimitedBy::Cores => "the cores",
+            LimitedBy::Input => "the input pipeline",
+            LimitedBy::Stage(path) => path,
+            LimitedBy::Category(category) => category,
+        })
+    }
+}
 
 table! {
     /// What a step would take if something changed.
@@ -32,7 +124,7 @@ table! {
         /// calls that hand work to the device and the delay until it starts, `kernels of OP × 0.5`
         /// half of their time; `prefetch`, `parallel STAGE`, `without python in STAGE`, `without
         /// STAGE`, `cache STAGE` and `shuffle before STAGE` change the input pipeline, each with a prefetch at its end.
-        change: String,
+        change: Worded<Altered>,
         /// The mean step as measured.
         step_ps: i64,
         /// The mean step as replayed, nothing changed.
@@ -45,7 +137,7 @@ table! {
         worst_ps: i64,
         /// What bounds the step after the change: with a device, the category that takes most of
         /// what is left of the critical path.
-        limited_by: String,
+        limited_by: Worded<LimitedBy>,
     }
 }
 
@@ -86,12 +178,12 @@ impl Analysis for WhatIf {
 /// The steps as a graph, with something changed.
 fn replayed(tables: &Tables, replay: &Replay) -> Vec<WhatIf> {
     let (step_ps, replayed_ps) = (replay.step_ps(), replay.replayed_ps());
-    let row = |name: String, change: &Change<'_>| {
+    let row = |altered: Altered, change: &Change<'_>| {
         let (new_step_ps, path) = replay.path_after(change)?;
-        let limited_by = largest_part(&path);
+        let limited_by = largest_part(&path).into();
         let (best_ps, worst_ps) = (new_step_ps, new_step_ps);
         Some(WhatIf {
-            change: name,
+            change: altered.into(),
             step_ps,
             replayed_ps,
             new_step_ps,
@@ -103,14 +195,14 @@ fn replayed(tables: &Tables, replay: &Replay) -> Vec<WhatIf> {
     let mut rows = Vec::new();
     for (category, _) in CATEGORIES {
         let change = Change { without: &[category], ..Change::default() };
-        rows.extend(row(format!("without {category}"), &change));
+        rows.extend(row(Altered::Without(category), &change));
     }
     let transfers = Change { without: &["transfer_in", "transfer_out"], ..Change::default() };
-    rows.extend(row("without transfers".to_owned(), &transfers));
+    rows.extend(row(Altered::WithoutTransfers, &transfers));
     let launches = Change { launches_free: true, ..Change::default() };
-    rows.extend(row("without launch overhead".to_owned(), &launches));
+    rows.extend(row(Altered::WithoutLaunches, &launches));
     let waits = Change { no_waits: true, ..Change::default() };
-    rows.extend(row("without waits for the device".to_owned(), &waits));
+    rows.extend(row(Altered::WithoutWaits, &waits));
     // What changes nothing at all is not there to be taken away.
     rows.retain(|it| it.new_step_ps < it.step_ps);
 
@@ -119,7 +211,7 @@ fn replayed(tables: &Tables, replay: &Replay) -> Vec<WhatIf> {
         let is_of = |it: EventId| op_of(trace, it) == op;
         let of_op = replay.rows_where(is_of);
         let change = Change { rows: Some((&of_op, FASTER)), ..Change::default() };
-        rows.extend(row(format!("kernels of {op} × {FASTER}"), &change));
+        rows.extend(row(Altered::FasterKernels(op), &change));
     }
     rows
 }
@@ -137,7 +229,7 @@ fn slowest_ops(tables: &Tables) -> Vec<String> {
 }
 
 /// What holds most of the step after a change.
-fn largest_part(path: &[PathPart]) -> String {
+fn largest_part(path: &[PathPart]) -> LimitedBy {
     let mut by_category = [0_i64; CATEGORIES.len()];
     for part in path {
         if let Some(at) = CATEGORIES.iter().position(|it| it.0 == part.category) {
@@ -145,7 +237,7 @@ fn largest_part(path: &[PathPart]) -> String {
         }
     }
     let largest = (0..CATEGORIES.len()).rev().max_by_key(|&it| by_category[it]);
-    largest.map_or("the rest of the step", |it| CATEGORIES[it].0).to_owned()
+    largest.map_or(LimitedBy::Rest, |it| LimitedBy::Category(CATEGORIES[it].0))
 }
 
 /// Without a device: categories are disjoint, and what is taken away is gone.
@@ -164,13 +256,13 @@ fn subtracted(steps: &[&StepTime]) -> Vec<WhatIf> {
         let taken = mean(&of);
         if taken > 0 {
             rows.push(WhatIf {
-                change: format!("without {category}"),
+                change: Altered::Without(category).into(),
                 step_ps,
                 replayed_ps,
                 new_step_ps: step_ps - taken,
                 best_ps: step_ps - taken,
                 worst_ps: step_ps - taken,
-                limited_by: "the rest of the step".to_owned(),
+                limited_by: LimitedBy::Rest.into(),
             });
         }
     }
@@ -179,13 +271,13 @@ fn subtracted(steps: &[&StepTime]) -> Vec<WhatIf> {
 
 /// A step cannot become shorter than the pipeline makes batches.
 fn hold_to_pipeline(rows: &mut [WhatIf], pipeline: &Pipeline) {
-    for row in rows.iter_mut().filter(|it| it.change != "without input") {
+    for row in rows.iter_mut().filter(|it| *it.change != Altered::Without("input")) {
         let taken = row.step_ps - row.new_step_ps;
         let faster = pipeline.with_rest(pipeline.rest_ps - taken).predict();
         if faster > row.new_step_ps && !pipeline.stages.is_empty() {
             row.new_step_ps = faster.min(row.step_ps);
             row.worst_ps = row.new_step_ps;
-            row.limited_by = "the input pipeline".to_owned();
+            row.limited_by = LimitedBy::Input.into();
         }
     }
 }
@@ -214,7 +306,7 @@ fn pipeline_changes(pipeline: &Pipeline) -> Vec<WhatIf> {
     if pipeline.stages.is_empty() || error > TRUSTED * pipeline.step_ps as f64 {
         return Vec::new();
     }
-    let row = |change: String, new: &Pipeline| {
+    let row = |change: Altered, new: &Pipeline| {
         let new = new.with_prefetch();
         let [mut best_ps, new_step_ps, mut worst_ps] =
             CONTENTION.map(|it| new.predict_from(pipeline, it).min(pipeline.step_ps));
@@ -222,34 +314,34 @@ fn pipeline_changes(pipeline: &Pipeline) -> Vec<WhatIf> {
             (best_ps, worst_ps) = (worst_ps, best_ps);
         }
         let limited_by = new.limited_by();
-        if limited_by != "the rest of the step" {
+        if limited_by != LimitedBy::Rest {
             worst_ps = (worst_ps as f64 * (1.0 + UNEVEN)) as i64;
             best_ps = (best_ps as f64 * EVEN) as i64;
         }
         let worst_ps = worst_ps.min(pipeline.step_ps);
         let step_ps = pipeline.step_ps;
+        let (change, limited_by) = (change.into(), limited_by.into());
         WhatIf { change, step_ps, replayed_ps, new_step_ps, best_ps, worst_ps, limited_by }
     };
-    let mut rows = vec![row("prefetch".to_owned(), pipeline)];
+    let mut rows = vec![row(Altered::Prefetch, pipeline)];
     let all: i64 = pipeline.stages.iter().map(|it| it.work_ps).sum();
     let heavy = |it: &(usize, &Stage)| it.1.work_ps * HEAVY > all;
     for (at, stage) in pipeline.stages.iter().enumerate().filter(heavy) {
+        let path = || stage.path.clone();
         if let Some(cores) = pipeline.cores {
-            rows.push(row(format!("parallel {}", stage.path), &pipeline.with_parallel(at, cores)));
+            rows.push(row(Altered::Parallel(path()), &pipeline.with_parallel(at, cores)));
         }
         if stage.in_python_ps() > 0 {
-            let change = format!("without python in {}", stage.path);
-            rows.push(row(change, &pipeline.without_python(at)));
+            rows.push(row(Altered::WithoutPythonIn(path()), &pipeline.without_python(at)));
         }
-        rows.push(row(format!("without {}", stage.path), &pipeline.without(at)));
-        rows.push(row(format!("cache {}", stage.path), &pipeline.with_cache_after(at)));
+        rows.push(row(Altered::WithoutStage(path()), &pipeline.without(at)));
+        rows.push(row(Altered::Cache(path()), &pipeline.with_cache_after(at)));
         let shuffle = stage.parent.map(|it| &pipeline.stages[it]);
         if let Some(used) = shuffle
             .filter(|it| it.plain_kind().starts_with("Shuffle") && it.calls < stage.calls)
             .map(|it| it.calls as f64 / stage.calls.max(1) as f64)
         {
-            let change = format!("shuffle before {}", stage.path);
-            rows.push(row(change, &pipeline.with_part_of(at, used)));
+            rows.push(row(Altered::ShuffleBefore(path()), &pipeline.with_part_of(at, used)));
         }
     }
     rows

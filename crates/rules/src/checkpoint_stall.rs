@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use analyses::Tables;
 use analyses::code_site::Doing;
 use analyses::step_time::StepTime;
+use analyses::what_if::Altered;
 use trace::{Dur, EventId, OpKind};
 
 use crate::dialect::Edit;
@@ -94,7 +95,7 @@ impl Rule for CheckpointStall {
             finding =
                 finding.evidence(Evidence::text(text).rows("python_line", rows_at(tables, it)));
         }
-        let less_often = Prediction::of(tables, "without output");
+        let less_often = Prediction::of(tables, &Altered::Without("output"));
         if is_summary(&name) {
             return finding
                 .fix(

@@ -2,6 +2,7 @@
 
 use analyses::Tables;
 use analyses::kernel_time::KernelTime;
+use analyses::what_if::Altered;
 use trace::OpKind;
 
 use crate::facts::{Facts, NO_STEPS, facts};
@@ -54,7 +55,7 @@ impl Rule for ExposedCollective {
             ))
             .steps("collective", Facts::rows(tables)),
         );
-        let gain = Prediction::of(tables, "without collective");
+        let gain = Prediction::of(tables, &Altered::Without("collective"));
         // Waiting for a late device looks like communication.
         let late = late(tables, &facts).ok().flatten();
         if late.is_some_and(|it| it.time.0 * 2 >= cost.0) {

@@ -5,6 +5,7 @@ use analyses::python_time::PythonTime;
 use analyses::replay::rows_in;
 use analyses::step::{Counted, Step, median};
 use analyses::step_time::{CATEGORIES, StepTime};
+use analyses::what_if::Altered;
 use analyses::{Model, Tables};
 use hashbrown::HashSet;
 use trace::dialect;
@@ -87,7 +88,7 @@ pub fn without_compile(tables: &Tables, facts: &Facts, cost: Dur) -> Option<Gain
     let all = facts.of("compile");
     // Where a rule holds nearly all of the category, the replay says what is left without it.
     if cost.0 as f64 >= NEARLY_ALL * all.0 as f64 {
-        Gain::of_change(tables, "without compile")
+        Gain::of_change(tables, &Altered::Without("compile"))
     } else {
         Some(Gain::of_times(facts.step.0, facts.step.0 - cost.0))
     }

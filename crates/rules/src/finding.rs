@@ -9,7 +9,9 @@ use crate::change::Change;
 use crate::confidence;
 use crate::dialect::Advice;
 use crate::facts::{Facts, facts};
-use crate::gain::{Gain, LimitedBy, Prediction};
+use analyses::what_if::LimitedBy;
+
+use crate::gain::{Gain, Prediction, bottleneck};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
@@ -111,7 +113,7 @@ impl Finding {
                     let limit = fix
                         .then
                         .as_ref()
-                        .map(|it| format!("{} would then limit the step", it.in_words()));
+                        .map(|it| format!("{} would then limit the step", bottleneck(it)));
                     let why =
                         limit.unwrap_or_else(|| format!("it would give at most {:.2}×", gain.high));
                     fix.why = Some(why);

@@ -4,7 +4,7 @@
 
 use analyses::Tables;
 use analyses::input_stage::pipeline::Pipeline;
-use analyses::what_if::WhatIf;
+use analyses::what_if::{Altered, LimitedBy, WhatIf};
 use trace::Dur;
 
 use crate::facts::facts;
@@ -107,70 +107,39 @@ pub struct Prediction {
     pub change: Option<String>,
 }
 
-/// What holds a step after a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LimitedBy {
-    Cpu,
-    Input,
-    /// A stage of the input pipeline, by its path.
-    Stage(String),
-    Category(String),
-}
-
-impl LimitedBy {
-    /// `None` where nothing stands out: the rest of the step.
-    fn of(limited_by: &str) -> Option<LimitedBy> {
-        match limited_by {
-            "the rest of the step" => None,
-            "the cores" => Some(LimitedBy::Cpu),
-            "the input pipeline" => Some(LimitedBy::Input),
-            it if it.contains("Iterator::") => Some(LimitedBy::Stage(it.to_owned())),
-            it => Some(LimitedBy::Category(it.to_owned())),
+/// What bounds a step, for people, after "then the bottleneck is".
+pub fn bottleneck(limit: &LimitedBy) -> String {
+    match limit {
+        LimitedBy::Cores => "the CPU cores".to_owned(),
+        LimitedBy::Stage(path) => {
+            let path = path.trim_start_matches("Iterator::").trim_start_matches("Root::");
+            format!("the input stage {}", path.replace("::", " ▸ "))
         }
-    }
-
-    /// For scripts.
-    pub fn name(&self) -> &str {
-        match self {
-            LimitedBy::Cpu => "cpu",
-            LimitedBy::Input => "input",
-            LimitedBy::Stage(path) => path,
-            LimitedBy::Category(category) => category,
-        }
-    }
-
-    /// For people, after "then the bottleneck is".
-    pub fn in_words(&self) -> String {
-        match self {
-            LimitedBy::Cpu => "the CPU cores".to_owned(),
-            LimitedBy::Input => "the input pipeline".to_owned(),
-            LimitedBy::Stage(path) => {
-                let path = path.trim_start_matches("Iterator::").trim_start_matches("Root::");
-                format!("the input stage {}", path.replace("::", " ▸ "))
-            }
-            LimitedBy::Category(category) => category.replace('_', " "),
-        }
+        LimitedBy::Category(category) => category.replace('_', " "),
+        LimitedBy::Rest | LimitedBy::Input => limit.to_string(),
     }
 }
 
 impl Prediction {
     /// What a change of the table `what_if` gives; absent where it predicts nothing.
-    pub fn of(tables: &Tables, change: &str) -> Option<Prediction> {
+    pub fn of(tables: &Tables, change: &Altered) -> Option<Prediction> {
         let rows = tables.get::<WhatIf>();
-        let row = rows.iter().find(|it| it.change == change)?;
+        let row = rows.iter().find(|it| *it.change == *change)?;
         let new = [row.worst_ps, row.new_step_ps, row.best_ps];
         let on_device = facts(tables)?.on_device;
-        let of_input = !change.starts_with("without ") || change.contains("Iterator::");
-        let recorded = if of_input { tables.model::<Pipeline>().recorded_ps() } else { 0 };
-        let old = row.step_ps - recorded;
-        let then = LimitedBy::of(&row.limited_by);
-        let rest = match then {
-            None if !on_device && change == "without compile" => NOT_COMPILED_AGAIN,
-            None if !on_device && change.starts_with("without python in") => UNCROWDED,
-            None if !on_device => UNDISTURBED,
-            _ => AS_IT_IS,
+        let recorded = match change.is_of_input() {
+            true => tables.model::<Pipeline>().recorded_ps(),
+            false => 0,
         };
-        let change = Some(row.change.clone());
+        let old = row.step_ps - recorded;
+        let then = Some((*row.limited_by).clone()).filter(|it| *it != LimitedBy::Rest);
+        let rest = match change {
+            _ if on_device || then.is_some() => AS_IT_IS,
+            Altered::Without("compile") => NOT_COMPILED_AGAIN,
+            Altered::WithoutPythonIn(_) => UNCROWDED,
+            _ => UNDISTURBED,
+        };
+        let change = Some(row.change.words().to_owned());
         Some(Prediction { gain: Gain::between(old, new, &rest), then, change })
     }
 }
@@ -183,7 +152,7 @@ impl From<Gain> for Prediction {
 
 impl Gain {
     /// The gain of a change of the table `what_if`.
-    pub fn of_change(tables: &Tables, change: &str) -> Option<Gain> {
+    pub fn of_change(tables: &Tables, change: &Altered) -> Option<Gain> {
         Prediction::of(tables, change).map(|it| it.gain)
     }
 

@@ -11,6 +11,7 @@ use analyses::Tables;
 use analyses::code_site::site_of_stage;
 use analyses::input_stage::pipeline::{CrewOf, Pipeline, Stage};
 use analyses::step_time::StepTime;
+use analyses::what_if::Altered;
 use trace::Dur;
 
 use crate::change::Change;
@@ -356,7 +357,7 @@ impl Input {
             per_step(shuffle.calls)
         );
         let fix = Fix::new(Change::CheaperInput, text).edit(Edit::ShuffleFirst);
-        Some(fix.gives(Prediction::of(tables, &format!("shuffle before {}", map.path))))
+        Some(fix.gives(Prediction::of(tables, &Altered::ShuffleBefore(map.path.clone()))))
     }
 
     /// Keeping what a stage makes; not where it makes something new each time.
@@ -364,7 +365,7 @@ impl Input {
         if stage.is_random {
             return None;
         }
-        let prediction = Prediction::of(tables, &format!("cache {}", stage.path));
+        let prediction = Prediction::of(tables, &Altered::Cache(stage.path.clone()));
         // After an endless repeat a cache would grow for ever: there it takes more than one line.
         let below = format!("{}::", stage.path);
         let repeats =

@@ -1,6 +1,7 @@
 //! Steps wait for input, whoever is to blame.
 
 use analyses::Tables;
+use analyses::what_if::Altered;
 
 use crate::dialect::Edit;
 use crate::input::{Cause, Input, SHARPER, input, named_within};
@@ -32,7 +33,7 @@ impl Rule for InputBound {
         let (title, prediction) = match (input.stage(), input.cause) {
             (Some(stage), Cause::Stage(_)) => (
                 format!("Steps wait for {}: {wait}", named_within(tables, stage)),
-                Prediction::of(tables, &format!("parallel {}", stage.path)),
+                Prediction::of(tables, &Altered::Parallel(stage.path.clone())),
             ),
             (Some(stage), _) => {
                 (format!("Steps wait for {}: {wait}", named_within(tables, stage)), hidden(&input))

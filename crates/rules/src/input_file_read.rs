@@ -1,6 +1,7 @@
 //! Reading files limits the pipeline.
 
 use analyses::Tables;
+use analyses::what_if::Altered;
 use trace::Dur;
 
 use crate::dialect::Edit;
@@ -41,9 +42,9 @@ impl Rule for InputFileRead {
                 let storage = samples.as_ref().and_then(Samples::of_storage);
                 let finding =
                     storage.into_iter().fold(input.finding(tables, title), Finding::evidence);
-                let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
+                let parallel = Prediction::of(tables, &Altered::Parallel(stage.path.clone()));
                 // At best there is hardly anything left to read or unpack.
-                let gone = Gain::of_change(tables, &format!("without {}", stage.path));
+                let gone = Gain::of_change(tables, &Altered::WithoutStage(stage.path.clone()));
                 let parallel = parallel.map(|it| {
                     let high = gone.map_or(it.gain.high, |gone| it.gain.high.max(gone.high));
                     Prediction { gain: Gain { high, ..it.gain }, ..it }

@@ -2,6 +2,7 @@
 
 use analyses::Tables;
 use analyses::code_site::last_stage_site;
+use analyses::what_if::Altered;
 use trace::Dur;
 
 use crate::dialect::Edit;
@@ -37,7 +38,7 @@ impl Rule for InputNoPrefetch {
                 input.finding(tables, title).fix(
                     Fix::new(Change::Prefetch, "Make the next batch while this one is used")
                         .edit(Edit::Prefetch)
-                        .gives(Prediction::of(tables, "prefetch"))
+                        .gives(Prediction::of(tables, &Altered::Prefetch))
                         .at(last_stage_site(tables)),
                 )
             },

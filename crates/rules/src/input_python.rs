@@ -2,6 +2,7 @@
 
 use analyses::Tables;
 use analyses::python_line::PythonLine;
+use analyses::what_if::Altered;
 use trace::Dur;
 
 use crate::dialect::Edit;
@@ -53,9 +54,9 @@ impl Rule for InputPython {
                     let text = line_in_words(&rows[at]);
                     finding = finding.evidence(Evidence::text(text).rows("python_line", vec![at]));
                 }
-                let native = Prediction::of(tables, &format!("without python in {}", stage.path));
+                let native = Prediction::of(tables, &Altered::WithoutPythonIn(stage.path.clone()));
                 // At best what stands around the Python in the stage goes with it.
-                let whole = Prediction::of(tables, &format!("without {}", stage.path));
+                let whole = Prediction::of(tables, &Altered::WithoutStage(stage.path.clone()));
                 let best = whole.map_or(1.0, |it| it.gain.high);
                 let native = native.map(|it| {
                     let gain = Gain { high: it.gain.high.max(best), ..it.gain };

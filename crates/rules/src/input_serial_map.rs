@@ -2,6 +2,7 @@
 
 use analyses::Tables;
 use analyses::code_site::site_of_stage;
+use analyses::what_if::Altered;
 use trace::Dur;
 
 use crate::dialect::Edit;
@@ -42,7 +43,7 @@ impl Rule for InputSerialMap {
                     cores.unwrap_or_default(),
                     Dur(stage.work_ps),
                 );
-                let parallel = Prediction::of(tables, &format!("parallel {}", stage.path));
+                let parallel = Prediction::of(tables, &Altered::Parallel(stage.path.clone()));
                 let finding = input.finding(tables, title).fix(
                     Fix::new(Change::ParallelMap, "Map in parallel, and prefetch")
                         .edit(Edit::ParallelMap)

@@ -2,6 +2,7 @@
 
 use analyses::Tables;
 use analyses::input_stage::pipeline::{Pipeline, Stage};
+use analyses::what_if::Altered;
 
 use crate::input::{Cause, blamed, named_within};
 use crate::{Change, Fix, Prediction, Rule, Verdict};
@@ -43,7 +44,7 @@ impl Rule for InputSmallFiles {
                     "Each step opens {per_step:.0} files and reads only a little from each, in {what}"
                 );
                 let packed =
-                    Prediction::of(tables, &format!("cache {}", opener(&input.pipeline, stage)));
+                    Prediction::of(tables, &Altered::Cache(opener(&input.pipeline, stage)));
                 input.finding(tables, title).fix(
                 Fix::new(
                     Change::PackFiles,

@@ -30,7 +30,7 @@ use analyses::Tables;
 pub use change::Change;
 pub use facts::{Facts, Op, counted, facts, percent, thousands};
 pub use finding::{Evidence, Finding, Fix, Severity, WORTH_FIXING, WORTH_SAYING};
-pub use gain::{Gain, LimitedBy, Prediction, StepAfter};
+pub use gain::{Gain, Prediction, StepAfter, bottleneck};
 pub use plan::{Plan, PlanStep};
 
 use dialect::Words;

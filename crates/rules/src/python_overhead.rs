@@ -5,6 +5,7 @@ use analyses::code_site::Doing;
 use analyses::host_call::{EagerOps, HostCall, eager_ops};
 use analyses::python_line::PythonLine;
 use analyses::python_time::PythonTime;
+use analyses::what_if::Altered;
 use trace::{Dur, EventId};
 
 use crate::dialect::Edit;
@@ -43,7 +44,7 @@ impl Rule for PythonOverhead {
             return Verdict::Clear;
         }
         let ops = beside_compiled(tables, &eager);
-        let gain = Prediction::of(tables, "without python").map(|predicted| {
+        let gain = Prediction::of(tables, &Altered::Without("python")).map(|predicted| {
             let whole = predicted.gain;
             // Recording Python's own calls makes it slower: that part wins nothing.
             let old = facts.step.0 - recorded_python(tables, cost).0;

@@ -1,7 +1,7 @@
 //! Programs are compiled in steps that should only run them.
 
 use analyses::Tables;
-use analyses::compile::{Compile, is_shapes};
+use analyses::compile::{Changed, Compile, Kind};
 use trace::{Dur, EventId};
 
 use crate::confidence;
@@ -41,7 +41,8 @@ impl Rule for Recompilation {
         }
         let all = tables.get::<Compile>();
         let compiled = || {
-            let here = |it: &Compile| matches!(it.kind, "compile" | "autotune") && it.steps > 0;
+            let here =
+                |it: &Compile| matches!(it.kind, Kind::Compile | Kind::Autotune) && it.steps > 0;
             all.iter().enumerate().filter(move |it| here(it.1))
         };
         let Some((row, main)) = compiled().max_by_key(|it| it.1.step_ps) else {
@@ -53,7 +54,7 @@ impl Rule for Recompilation {
         }
         let n_steps = counted_steps(tables, &main.host);
         let function = main.function.as_deref().unwrap_or("A part of the program");
-        let verb = if main.kind == "autotune" { "tuned" } else { "compiled" };
+        let verb = if main.kind == Kind::Autotune { "tuned" } else { "compiled" };
         // A first call always compiles, and a single step may be the first.
         let is_only = n_steps == 1;
         let mut finding = Finding::new(
@@ -79,7 +80,7 @@ impl Rule for Recompilation {
         let events = vec![EventId(main.event as u32)];
         finding = finding.evidence(Evidence::text(seen).rows("compile", vec![row]).events(events));
         if let Some(changed) = &main.changed {
-            finding = finding.evidence(Evidence::text(changed).rows("compile", vec![row]));
+            finding = finding.evidence(Evidence::text(changed.words()).rows("compile", vec![row]));
         }
         for (row, other) in compiled().filter(|it| it.0 != row).take(MOST_NAMED) {
             let name = other.function.as_deref().unwrap_or("Another part of the program");
@@ -107,7 +108,7 @@ impl Rule for Recompilation {
 
 fn fixes(finding: Finding, main: &Compile, gain: Option<Gain>) -> Finding {
     let fix = |change, text: &str, edit| Fix::new(change, text).edit(edit).gives(gain);
-    let differ = main.changed.as_deref().map(is_shapes);
+    let differ = main.changed.as_deref().map(|it| matches!(it, Changed::Shapes { .. }));
     let finding = match differ {
         Some(false) => finding,
         _ => finding

@@ -2,7 +2,7 @@
 
 use analyses::Tables;
 use analyses::code_site::{Site, site_of_function};
-use analyses::compile::{Compile, MADE_ANEW, is_shapes};
+use analyses::compile::{Changed, Compile, Kind};
 use analyses::python_line::PythonLine;
 use trace::{Dur, EventId};
 
@@ -45,13 +45,14 @@ impl Rule for Retracing {
             return Verdict::unknown("no host events in this profile");
         }
         let all = tables.get::<Compile>();
-        let traced = || all.iter().enumerate().filter(|it| it.1.kind == "trace" && it.1.steps > 0);
+        let traced =
+            || all.iter().enumerate().filter(|it| it.1.kind == Kind::Trace && it.1.steps > 0);
         let Some((row, main)) = traced().max_by_key(|it| it.1.step_ps) else {
             return Verdict::Clear;
         };
         // What compiles because of a new trace is part of its cost; tracings hold each other.
         let cost = all.iter().fold(Dur(0), |sum, it| match it.kind {
-            "trace" => sum + Dur(it.own_step_ps),
+            Kind::Trace => sum + Dur(it.own_step_ps),
             _ if it.inside_trace * 2 >= it.count => sum + Dur(it.own_step_ps),
             _ => sum,
         });
@@ -62,7 +63,7 @@ impl Rule for Retracing {
         // What a library makes for itself at every call, as for a new pipeline, has no name.
         let is_named = main.function.is_some();
         let function = main.function.as_deref().unwrap_or("A function without a name");
-        let is_new = !is_named || main.changed.as_deref() == Some(MADE_ANEW);
+        let is_new = !is_named || main.changed.as_deref() == Some(&Changed::Function);
         let again = match main.tracing_count {
             _ if is_new => "created and traced again",
             Some(1) => "traced for the first time",
@@ -93,10 +94,11 @@ impl Rule for Retracing {
         // The compiled program tells the shapes, where the function is compiled as well.
         let shapes = all
             .iter()
-            .filter(|it| it.kind == "compile" && it.function == main.function)
-            .find_map(|it| it.changed.as_deref().filter(|it| is_shapes(it)));
-        if let Some(changed) = shapes.or(main.changed.as_deref()) {
-            finding = finding.evidence(Evidence::text(changed).rows("compile", vec![row]));
+            .filter(|it| it.kind == Kind::Compile && it.function == main.function)
+            .filter_map(|it| it.changed.as_ref())
+            .find(|it| matches!(***it, Changed::Shapes { .. }));
+        if let Some(changed) = shapes.or(main.changed.as_ref()) {
+            finding = finding.evidence(Evidence::text(changed.words()).rows("compile", vec![row]));
         }
         for (row, other) in traced().filter(|it| it.0 != row).take(MOST_NAMED) {
             let name = other.function.as_deref().unwrap_or("A function without a name");

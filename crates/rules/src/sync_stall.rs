@@ -3,7 +3,7 @@
 use analyses::Tables;
 use analyses::code_site::Doing;
 use analyses::replay::Replay;
-use analyses::what_if::WhatIf;
+use analyses::what_if::{Altered, WhatIf};
 use trace::Dur;
 
 use crate::dialect::Edit;
@@ -50,7 +50,7 @@ impl Rule for SyncStall {
         }
         // Where the host is slower than the device, it has nothing to run ahead with.
         let rows = tables.get::<WhatIf>();
-        let replayed = rows.iter().find(|it| it.change == "without waits for the device");
+        let replayed = rows.iter().find(|it| *it.change == Altered::WithoutWaits);
         let new_ps = match facts.on_device && replay.is_trusted() {
             true => Some(replayed.map_or(facts.step.0, |it| it.new_step_ps)),
             false => None,

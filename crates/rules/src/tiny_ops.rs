@@ -4,6 +4,7 @@ use analyses::Tables;
 use analyses::kernel_time::KernelTime;
 use analyses::op_time::OpTime;
 use analyses::step::Step;
+use analyses::what_if::Altered;
 use trace::{Dur, OpKind};
 
 use crate::dialect::Edit;
@@ -110,7 +111,7 @@ fn gain(tables: &Tables, facts: &Facts) -> Option<Gain> {
     /// Fusing makes the step at most so many times as fast as dropping the dispatch does.
     /// Source: choice, an order of magnitude.
     const AT_BEST: f64 = 10.0;
-    let gain = Gain::of_change(tables, "without runtime")?;
+    let gain = Gain::of_change(tables, &Altered::Without("runtime"))?;
     let (step, compute) = (facts.step.0 as f64, facts.of("compute").0 as f64);
     let least = (step / gain.speedup - OWN * compute).max(step / gain.high / AT_BEST);
     if facts.on_device {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use analyses::Tables;
 use analyses::copy::Copy;
+use analyses::what_if::Altered;
 
 use crate::dialect::Edit;
 use crate::facts::{Facts, NO_STEPS, facts};
@@ -57,7 +58,7 @@ impl Rule for TransferBound {
             cost,
             facts.step,
         );
-        let gain = Prediction::of(tables, "without transfers");
+        let gain = Prediction::of(tables, &Altered::WithoutTransfers);
         let copies = tables.get::<Copy>();
         let mut pageable = false;
         // Devices that are used alike copy alike: one sentence for all of them.

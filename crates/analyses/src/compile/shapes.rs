@@ -4,6 +4,7 @@
 
 use trace::Trace;
 
+use super::Changed;
 use crate::hlo::{self, Fields};
 
 /// A compiled program and what it takes.
@@ -31,15 +32,15 @@ pub fn programs(trace: &Trace) -> Vec<Program> {
     all
 }
 
-/// What differs between programs of one function, in words; `None` where there are not two.
-pub fn difference(programs: &[&Program]) -> Option<String> {
+/// What differs between programs of one function; `None` where there are not two.
+pub fn difference(programs: &[&Program]) -> Option<Changed> {
     let (first, others) = programs.split_first()?;
     if others.is_empty() {
         return None;
     }
     let n = first.arguments.len();
     if let Some(other) = others.iter().find(|it| it.arguments.len() != n) {
-        return Some(format!("The number of arguments changed: {n} → {}", other.arguments.len()));
+        return Some(Changed::ArgumentCount { from: n, to: other.arguments.len() });
     }
     for (at, shape) in first.arguments.iter().enumerate() {
         let mut seen = vec![shape.as_str()];
@@ -50,28 +51,17 @@ pub fn difference(programs: &[&Program]) -> Option<String> {
             }
         }
         if seen.len() > 1 {
-            let more = match seen.len().saturating_sub(MOST_SHAPES) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            seen.truncate(MOST_SHAPES);
-            let shapes = seen.join(" → ");
-            return Some(format!("Argument {} {CHANGED_SHAPE}: {shapes}{more}", at + 1));
+            let more = seen.len().saturating_sub(MOST_SHAPES);
+            let shapes = seen.into_iter().take(MOST_SHAPES).map(str::to_owned).collect();
+            return Some(Changed::Shapes { argument: at + 1, shapes, more });
         }
     }
-    Some("The shapes of all arguments stay the same".to_owned())
-}
-
-/// Whether `difference` found the shapes of arrays to differ.
-pub fn is_shapes(difference: &str) -> bool {
-    difference.contains(CHANGED_SHAPE)
+    Some(Changed::NotShapes)
 }
 
 /// As many shapes of an argument are named.
 /// Source: choice, most of a line.
 const MOST_SHAPES: usize = 3;
-
-const CHANGED_SHAPE: &str = "changed shape";
 
 fn arguments(proto: &[u8]) -> Option<Vec<String>> {
     // The program's own shape, of which the parameters.
@@ -104,6 +94,7 @@ mod tests {
         let same = program(&["f32[8]", "f32[64,128]"]);
         let [a, b, c] =
             ["f32[65,128]", "f32[66,128]", "f32[67,128]"].map(|it| program(&["f32[8]", it]));
+        let difference = |of: &[&Program]| difference(of).map(|it| it.to_string());
         assert_eq!(difference(&[&same]), None);
         assert_eq!(
             difference(&[&same, &same]).as_deref(),

@@ -13,6 +13,7 @@ use trace::{EdgeKind, EventId, FactValue, OpKind, StrId, Trace, TrackId, TrackKi
 use crate::span::{Span, total, union};
 use crate::step::Counted;
 use crate::step_time::StepTime;
+use crate::what_if::LimitedBy;
 use crate::{Model, Tables};
 
 /// The pipeline of one run; without stages where the trace has none.
@@ -98,6 +99,13 @@ impl Crew {
             CrewOf::Consumer => "consumer".to_owned(),
             CrewOf::Threads(it) => pipeline.stages[it].path.clone(),
             CrewOf::Pool(it) => format!("{} functions", pipeline.stages[it].path),
+        }
+    }
+
+    fn limit(&self, pipeline: &Pipeline) -> LimitedBy {
+        match self.of {
+            CrewOf::Consumer => LimitedBy::Rest,
+            CrewOf::Threads(_) | CrewOf::Pool(_) => LimitedBy::Stage(self.name(pipeline)),
         }
     }
 }
@@ -245,13 +253,13 @@ impl Pipeline {
     }
 
     /// What the model says holds the step.
-    pub fn limited_by(&self) -> String {
+    pub fn limited_by(&self) -> LimitedBy {
         let all = self.predict();
         if self.rest_ps + self.consumer_ps() == all {
-            return "the rest of the step".to_owned();
+            return LimitedBy::Rest;
         }
         let slowest = self.crews.iter().find(|it| it.period_ps() == all);
-        slowest.map_or("the cores".to_owned(), |it| it.name(self))
+        slowest.map_or(LimitedBy::Cores, |it| it.limit(self))
     }
 
     /// What all work takes with all cores busy all the time.

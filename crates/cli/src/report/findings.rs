@@ -72,7 +72,7 @@ fn closing(cause: &Cause, step: Option<Dur>) -> Vec<String> {
         let gain = best.and_then(|it| it.gain).zip(step);
         let after = gain.map(|(gain, step)| gain.step_after(step).likely);
         let about = after.map(|it| format!(", at about {it} per step")).unwrap_or_default();
-        lines.push(format!("Then the bottleneck is {}{about}.", then.in_words()));
+        lines.push(format!("Then the bottleneck is {}{about}.", rules::bottleneck(then)));
     }
     if finding.gain.is_none()
         && let Some(why) = finding.fix.first().and_then(|it| it.why.as_ref())
