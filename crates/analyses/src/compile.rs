@@ -624,7 +624,7 @@ mod tests {
 
     use trace::testing::draw;
 
-    use super::{Changed, Compile, Kind, function_name};
+    use super::{Changed, Compile, function_name};
     use crate::Tables;
     use crate::step_time::StepTime;
 
@@ -639,7 +639,7 @@ mod tests {
             .map(|it| {
                 let function = it.function.as_deref().unwrap_or("?");
                 let (total, own) = (it.total_ps / 1_000_000, it.own_ps / 1_000_000);
-                (it.kind, function, it.count, it.steps, total, own)
+                (it.kind.name(), function, it.count, it.steps, total, own)
             })
             .collect();
         assert_eq!(found, expected);

@@ -190,7 +190,7 @@ impl Gain {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dur, Gain, LimitedBy};
+    use super::{Dur, Gain, LimitedBy, bottleneck};
 
     #[test]
     fn milliseconds_and_speed_up_are_one_figure() {
@@ -214,9 +214,9 @@ mod tests {
 
     #[test]
     fn what_limits_a_step_has_a_name_and_words() {
-        let stage = LimitedBy::of("Iterator::Root::Prefetch::Map").unwrap();
-        assert_eq!(stage.in_words(), "the input stage Prefetch ▸ Map");
-        assert_eq!(LimitedBy::of("the cores").unwrap().name(), "cpu");
-        assert_eq!(LimitedBy::of("the rest of the step"), None);
+        let stage = LimitedBy::Stage("Iterator::Root::Prefetch::Map".to_owned());
+        assert_eq!(bottleneck(&stage), "the input stage Prefetch ▸ Map");
+        assert_eq!(LimitedBy::Cores.name(), "cpu");
+        assert_eq!(bottleneck(&LimitedBy::Category("transfer_in")), "transfer in");
     }
 }
