@@ -7,7 +7,6 @@ import sys
 os.environ["JAX_PLATFORMS"] = "cpu"
 import jax
 import jax.numpy as jnp
-
 from timing import in_turns
 
 FOLDER = sys.argv[1]

@@ -10,7 +10,6 @@ os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import tensorflow as tf
 from tensorflow.python.profiler.internal import _pywrap_traceme
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
-
 from timing import in_turns, nanoseconds, tell
 
 FOLDER = sys.argv[1]

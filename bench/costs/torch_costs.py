@@ -2,9 +2,8 @@
 import contextlib
 
 import torch
-from torch.profiler import ProfilerActivity, profile
-
 from timing import in_turns
+from torch.profiler import ProfilerActivity, profile
 
 
 def profiler(**options):

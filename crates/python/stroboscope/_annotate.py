@@ -16,15 +16,15 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Region = Callable[[str], AbstractContextManager[Any]]
 
 
-def _tensorflow(module: Any) -> _Region:  # noqa: ANN401
+def _tensorflow(module: Any) -> _Region:
     return cast("_Region", module.profiler.experimental.Trace)
 
 
-def _jax(module: Any) -> _Region:  # noqa: ANN401
+def _jax(module: Any) -> _Region:
     return cast("_Region", module.profiler.TraceAnnotation)
 
 
-def _torch(module: Any) -> _Region:  # noqa: ANN401
+def _torch(module: Any) -> _Region:
     profiler = module.autograd.profiler
     record: _Region = profiler.record_function
 
@@ -138,7 +138,7 @@ class annotate:
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
-            async def awaited(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            async def awaited(*args: Any, **kwargs: Any) -> Any:
                 with annotate(name):
                     return await function(*args, **kwargs)
 
@@ -147,14 +147,14 @@ class annotate:
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
-            def generated(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            def generated(*args: Any, **kwargs: Any) -> Any:
                 with annotate(name):
                     return (yield from function(*args, **kwargs))
 
             return cast("_Function", generated)
 
         @functools.wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        def called(*args: Any, **kwargs: Any) -> Any:
             with annotate(name):
                 return function(*args, **kwargs)
 

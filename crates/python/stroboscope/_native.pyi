@@ -7,7 +7,6 @@ _Capsule = object
 __version__: Final[str]
 
 def table_names() -> list[str]: ...
-
 @final
 class Session:
     @staticmethod

@@ -126,9 +126,13 @@ def _new_folder(out: Optional[str]) -> str:
     if out is not None:
         os.makedirs(out, exist_ok=True)
         if os.listdir(out):
-            raise FileExistsError("this folder is not empty, and a run needs one of its own: %s" % out)
+            raise FileExistsError(
+                "this folder is not empty, and a run needs one of its own: %s" % out
+            )
         return os.path.abspath(out)
-    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(
+        os.path.expanduser("~"), ".local", "state"
+    )
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H-%M-%S")
     runs = os.path.join(state, "stroboscope", "runs")
     os.makedirs(runs, exist_ok=True)

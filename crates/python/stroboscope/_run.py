@@ -240,10 +240,10 @@ class Run:
         """Draw a flame graph: of the sampled Python stacks, or of ops by their name scopes.
 
         ``of`` is ``"python"`` or ``"scopes"``; ``order`` is ``"left-heavy"`` (calls of one function
-        together, longest first) or ``"time"``. ``step`` shows one step instead of all. Python is that of the
-        driving thread, unless ``thread`` is another's number; scopes are those of the device, where
-        there is one, unless ``side`` says ``"host"``. The figures are those of the tables
-        ``python_stack`` and ``scope_step``.
+        together, longest first) or ``"time"``. ``step`` shows one step instead of all. Python is
+        that of the driving thread, unless ``thread`` is another's number; scopes are those of the
+        device, where there is one, unless ``side`` says ``"host"``. The figures are those of the
+        tables ``python_stack`` and ``scope_step``.
 
         >>> import stroboscope
         >>> run = stroboscope.load("testdata/captured/keras_fit")

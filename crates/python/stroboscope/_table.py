@@ -181,7 +181,7 @@ def _cell(value: object) -> str:
     return " ".join(str(value).split())
 
 
-def _types_mapper(pandas: Any, dtype_backend: str) -> Callable[[Any], Any]:  # noqa: ANN401
+def _types_mapper(pandas: Any, dtype_backend: str) -> Callable[[Any], Any]:
     if dtype_backend == "pyarrow":
         mapper: Callable[[Any], Any] = pandas.ArrowDtype
         return mapper

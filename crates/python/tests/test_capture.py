@@ -93,7 +93,15 @@ def test_a_signal_reaches_the_program(tmp_path: Path):
         "time.sleep(60)\n"
     )
     out = tmp_path / "run"
-    command = [str(stroboscope.find_strobe()), "run", "--out", str(out), "--", sys.executable, str(script)]
+    command = [
+        str(stroboscope.find_strobe()),
+        "run",
+        "--out",
+        str(out),
+        "--",
+        sys.executable,
+        str(script),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGTERM)
@@ -102,7 +110,14 @@ def test_a_signal_reaches_the_program(tmp_path: Path):
 
 
 def test_a_missing_command_is_said_as_a_shell_says_it(tmp_path: Path):
-    command = [str(stroboscope.find_strobe()), "run", "--out", str(tmp_path / "run"), "--", "no-such-command"]
+    command = [
+        str(stroboscope.find_strobe()),
+        "run",
+        "--out",
+        str(tmp_path / "run"),
+        "--",
+        "no-such-command",
+    ]
     done = subprocess.run(command, capture_output=True, timeout=60)
     assert done.returncode == 127
     assert b"there is no such command" in done.stderr
@@ -291,7 +306,10 @@ def test_without_a_capture_steps_are_timed(tmp_path: Path, jax: None):
 
 
 def test_a_program_that_raises_leaves_its_capture(tmp_path: Path, jax: None):
-    program = LOOP + "\nn = iter(range(1000))\ndef each():\n    if next(n) == 70: raise ValueError('nan')\nloop(100, each)\n"
+    program = (
+        LOOP
+        + "\nn = iter(range(1000))\ndef each():\n    if next(n) == 70: raise ValueError('nan')\nloop(100, each)\n"
+    )
     done, out = run(tmp_path, program)
     assert done.returncode == 1 and b"ValueError: nan" in done.stderr
     assert stroboscope.load(out).steps.count >= 3
@@ -317,7 +335,9 @@ def test_steps_said_outright(tmp_path: Path, jax: None):
             """
         )
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, timeout=120, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, timeout=120, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr.decode()
     first, second = done.stdout.decode().splitlines()
     assert first.endswith("python-overhead") and int(first.split()[0]) >= 5
@@ -338,7 +358,9 @@ def test_steps_that_begin_late_replace_a_window_by_time(tmp_path: Path, jax: Non
             """
         )
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, timeout=120, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, timeout=120, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr.decode()
     log = next((tmp_path / "out").glob("python-*.jsonl")).read_text()
     assert "no step was seen" in log

@@ -330,7 +330,7 @@ def test_steps_are_only_noted_until_an_asked_window_is_near(tmp_path: Path, cloc
     clock.steps(watched, train, lambda: engine.state == "watching")
     assert [what for what, _ in windows(watched)] == ["window-start", "window-end"]
     assert windows(watched)[1] == ("window-end", "11 steps")
-    at = [it[1] for it in watched.records("said") if it[2] == "window-start"][0]
+    at = next(it[1] for it in watched.records("said") if it[2] == "window-start")
     assert sum(it[1] <= at for it in watched.records("step")) == 2501
     _capture.end(engine)
 

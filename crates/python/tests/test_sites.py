@@ -172,7 +172,11 @@ def test_an_object_of_the_users_class_is_made_where_they_make_it(
 
 def test_what_is_wrapped_looks_and_works_as_before(noted: Noted):
     assert Dataset.map.__doc__ == "Applies a function." and Dataset.map.__name__ == "map"
-    assert list(inspect.signature(Dataset.map).parameters) == ["self", "map_func", "num_parallel_calls"]
+    assert list(inspect.signature(Dataset.map).parameters) == [
+        "self",
+        "map_func",
+        "num_parallel_calls",
+    ]
     assert isinstance(vars(Dataset)["range"], staticmethod)
     assert pickle.loads(pickle.dumps(Dataset.map)) is Dataset.map
     with pytest.raises(ValueError, match="no function"):
@@ -188,7 +192,9 @@ def test_what_was_made_is_not_kept(noted: Noted):
     assert len(noted.sites._made) <= 2
 
 
-def test_a_failure_is_written_down_and_touches_nothing(noted: Noted, monkeypatch: pytest.MonkeyPatch):
+def test_a_failure_is_written_down_and_touches_nothing(
+    noted: Noted, monkeypatch: pytest.MonkeyPatch
+):
     def fails(*_: Any) -> None:
         raise RuntimeError("on purpose")
 
@@ -246,7 +252,9 @@ def test_an_older_python_knows_the_line(noted: Noted, monkeypatch: pytest.Monkey
 def loops(noted: Noted) -> list[tuple[Any, ...]]:
     """Name, lines, head, and what is known of each loop."""
     records = [it for it in noted.records() if it[2] == "loop"]
-    return [(it[3], it[5], it[6], it[7].strip(), it[8]["args"], it[8].get("defined")) for it in records]
+    return [
+        (it[3], it[5], it[6], it[7].strip(), it[8]["args"], it[8].get("defined")) for it in records
+    ]
 
 
 def take_step(noted: Noted) -> Callable[..., None]:
@@ -279,7 +287,9 @@ def test_the_loop_around_a_step_is_noted_with_the_function_it_calls(noted: Noted
 
 def test_a_step_in_the_loop_itself_has_no_function(noted: Noted):
     noted.run("while True:\n    take(1)\n    break\n", take=take_step(noted))
-    assert loops(noted) == [(None, 1, 3, "while True:", {"function": "<module>", "step_line": 2}, None)]
+    assert loops(noted) == [
+        (None, 1, 3, "while True:", {"function": "<module>", "step_line": 2}, None)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +350,11 @@ def run(folder: Path, program: str) -> tuple[subprocess.CompletedProcess[bytes],
     command = [str(stroboscope.find_strobe()), "run", "--out", str(out), "--"]
     env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
-        [*command, sys.executable, str(script)], capture_output=True, timeout=240, cwd=folder, env=env
+        [*command, sys.executable, str(script)],
+        capture_output=True,
+        timeout=240,
+        cwd=folder,
+        env=env,
     )
     return done, out
 
@@ -389,7 +403,9 @@ print("done")
 @pytest.fixture(scope="module")
 def keras_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the program and of its run."""
-    pytest.importorskip("tensorflow", reason="TensorFlow is not installed: its lines are not tested")
+    pytest.importorskip(
+        "tensorflow", reason="TensorFlow is not installed: its lines are not tested"
+    )
     pytest.importorskip("keras", reason="Keras is not installed: its lines are not tested")
     folder = tmp_path_factory.mktemp("keras")
     done, _ = run(folder, KERAS)
@@ -409,7 +425,9 @@ def test_lines_of_a_keras_program(keras_run: Path):
     (fit,) = [it for it in rows if it["kind"] == "keras.fit"]
     # The dataset that is trained on, and the callback.
     kinds = [rows[int(it)]["kind"] for it in fit["inputs"].split()]
-    assert kinds == ["dataset.repeat", "keras.callback"] and fit["text"].startswith("model.fit(train,")
+    assert kinds == ["dataset.repeat", "keras.callback"] and fit["text"].startswith(
+        "model.fit(train,"
+    )
     assert not [it for it in rows if it["file"] != str(keras_run / "train.py")]
     assert not (out / "hook-errors.txt").exists()
 
@@ -420,7 +438,9 @@ def test_the_map_of_a_real_profile_becomes_a_diff(keras_run: Path):
 
     def diff() -> subprocess.CompletedProcess[str]:
         command = [str(stroboscope.find_strobe()), "report", str(keras_run / "run"), "--diff"]
-        return subprocess.run(command, capture_output=True, encoding="utf-8", cwd=keras_run, timeout=60)
+        return subprocess.run(
+            command, capture_output=True, encoding="utf-8", cwd=keras_run, timeout=60
+        )
 
     answer = diff()
     assert answer.returncode == 0, answer.stderr
@@ -437,7 +457,10 @@ def test_the_map_of_a_real_profile_becomes_a_diff(keras_run: Path):
     assert script.read_text() == before.replace("ds.map(augment)", parallel)
     # Now the file is another one than the run saw.
     again = diff()
-    assert (again.returncode, again.stdout) == (3, "") and "has changed since the run" in again.stderr
+    assert (again.returncode, again.stdout) == (
+        3,
+        "",
+    ) and "has changed since the run" in again.stderr
 
 
 SAME = """
@@ -485,7 +508,9 @@ print(tf.nest.map_structure(lambda x: x, D.range(3).element_spec))
 
 
 def test_tensorflow_is_as_without(tmp_path: Path):
-    pytest.importorskip("tensorflow", reason="TensorFlow is not installed: its lines are not tested")
+    pytest.importorskip(
+        "tensorflow", reason="TensorFlow is not installed: its lines are not tested"
+    )
     done, out = run(tmp_path, SAME)
     env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     bare = subprocess.run([sys.executable, "train.py"], capture_output=True, cwd=tmp_path, env=env)

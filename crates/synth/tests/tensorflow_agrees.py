@@ -2,12 +2,24 @@
 
 usage: python tensorflow_agrees.py DIR [BIG.xplane.pb…]      (needs tensorflow; not part of `cargo test`)
 """
-import collections, glob, json, os, re, sys
+
+import collections
+import glob
+import json
+import os
+import re
+import sys
 
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
-COPIES = {"MemcpyH2D": "h2d", "MemcpyHToD": "h2d", "MemcpyD2H": "d2h", "MemcpyDToH": "d2h",
-          "MemcpyD2D": "d2d", "MemcpyP2P": "p2p"}
+COPIES = {
+    "MemcpyH2D": "h2d",
+    "MemcpyHToD": "h2d",
+    "MemcpyD2H": "d2h",
+    "MemcpyDToH": "d2h",
+    "MemcpyD2D": "d2d",
+    "MemcpyP2P": "p2p",
+}
 
 
 def parse(path):
@@ -23,7 +35,8 @@ def stats_of(plane, stats):
         kind = stat.WhichOneof("value")
         value = getattr(stat, kind)
         found[plane.stat_metadata[stat.metadata_id].name] = (
-            plane.stat_metadata[value].name if kind == "ref_value" else value)
+            plane.stat_metadata[value].name if kind == "ref_value" else value
+        )
     return found
 
 
@@ -53,7 +66,9 @@ def check(folder):
                         starts += 1
                     if truth["found_by"] == "period":
                         starts += metadata.name.startswith("layer_00")
-                    if not on_device or not (line.name.startswith("Stream #") or line.name == "XLA Ops"):
+                    if not on_device or not (
+                        line.name.startswith("Stream #") or line.name == "XLA Ops"
+                    ):
                         continue
                     if metadata.name in COPIES:
                         row = copies[COPIES[metadata.name]]
@@ -69,7 +84,9 @@ def check(folder):
     assert devices == truth["devices"]
     assert starts == truth["hosts"] * (truth["steps"] + truth["warmup_steps"] + 1), starts
     assert kernels == {it["name"]: [it["count"], it["total_ns"]] for it in truth["kernels"]}
-    assert copies == {it["direction"]: [it["count"], it["bytes"], it["total_ns"]] for it in truth["copies"]}
+    assert copies == {
+        it["direction"]: [it["count"], it["bytes"], it["total_ns"]] for it in truth["copies"]
+    }
     assert memsets == truth["memsets"]
     assert abs(sum(truth["breakdown_ms"].values()) - truth["step_ms"]) < 1e-9
 

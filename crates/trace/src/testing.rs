@@ -15,6 +15,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::str::FromStr;
 
 use crate::{
     ArgRun, ArgSource, Detail, Dur, EdgeKind, EventId, FactValue, KernelShape, NumberKey, Time,
@@ -23,24 +24,34 @@ use crate::{
 
 const PS_PER_US: f64 = 1e6;
 
-/// The trace of a drawing. Meant for tests: a drawing that cannot be read is ignored line by line.
+/// The trace of a drawing.
+///
+/// # Panics
+///
+/// At what it cannot read: a slip of the pen would make a test that sees nothing, and passes.
+#[allow(clippy::panic)]
 pub fn draw(picture: &str) -> Trace {
     let mut out = TraceBuilder::new();
     let host = out.track(None, TrackKind::Host, "drawn");
     let mut drawn = DrawnArgs::default();
-    for line in picture.lines() {
-        if let Some((on, fact)) =
-            line.trim().strip_prefix("fact ").and_then(|it| it.split_once(' '))
-        {
+    for line in picture.lines().filter(|it| !it.trim().is_empty()) {
+        if let Some(fact) = line.trim().strip_prefix("fact ") {
+            let (on, fact) = fact
+                .split_once(' ')
+                .unwrap_or_else(|| panic!("not `fact TRACK KEY=VALUE`: {line}"));
             let is_device = on.starts_with("gpu") || on.starts_with("tpu");
             let kind = if is_device { TrackKind::Device } else { TrackKind::Process };
             let on = out.track(Some(host), kind, on);
-            if let Some((key, value)) = fact.split_once('=') {
-                out.fact(on, key, value_of(value));
-            }
+            let (key, value) =
+                fact.split_once('=').unwrap_or_else(|| panic!("a fact without a value: {line}"));
+            out.fact(on, key, value_of(value));
             continue;
         }
-        let Some((path, events)) = line.split_once(": ") else { continue };
+        let Some((path, events)) =
+            line.split_once(": ").or_else(|| Some((line.trim().strip_suffix(':')?, "")))
+        else {
+            panic!("not a track: {line}")
+        };
         let (parent, name) = path.trim().split_once('/').unwrap_or(("host", path.trim()));
         let on_device = parent.starts_with("gpu") || parent.starts_with("tpu");
         let (outer, inner) = if on_device {
@@ -50,10 +61,18 @@ pub fn draw(picture: &str) -> Trace {
         };
         let outer = out.track(Some(host), outer, parent);
         let track = out.track(Some(outer), inner, name);
-        for event in events.split(", ") {
-            let Some((name, span)) = event.trim().rsplit_once(' ') else { continue };
-            let Some((from, to)) = span.split_once("..") else { continue };
-            let ps = |text: &str| (text.parse().unwrap_or(0.0) * PS_PER_US) as i64;
+        // A line may end with a comma, as those that loops write do.
+        for event in events.split(", ").map(str::trim).filter(|it| !it.is_empty()) {
+            let event = event.trim_end_matches(',');
+            let (name, from, to) = event
+                .rsplit_once(' ')
+                .and_then(|(name, span)| Some((name, span.split_once("..")?)))
+                .map(|(name, (from, to))| (name, from, to))
+                .unwrap_or_else(|| panic!("not `NAME FROM..TO`: {event:?} in {line}"));
+            let ps = |text: &str| match text.parse::<f64>() {
+                Ok(us) => (us * PS_PER_US) as i64,
+                Err(_) => panic!("no time: {text:?} of {event:?}"),
+            };
             let (name, args) = match name.split_once('{') {
                 Some((name, args)) => (name, args.trim_end_matches('}')),
                 None => (name, ""),
@@ -63,6 +82,7 @@ pub fn draw(picture: &str) -> Trace {
             let (name, calls) = with_number(name, '>');
             let (name, runs) = with_number(name, '<');
             let (start, end) = (ps(from), ps(to));
+            assert!(start <= end, "ends before it begins: {event:?}");
             let id = out.event(track, name, Time(start), Dur(end - start));
             if let Some(step) = step {
                 out.number(id, NumberKey::Step, step);
@@ -109,12 +129,14 @@ fn value_of(text: &str) -> FactValue {
     }
 }
 
+#[allow(clippy::panic)]
 fn describe(out: &mut TraceBuilder, event: EventId, args: &str, drawn: &mut DrawnArgs) {
-    let pairs: Vec<(&str, &str)> = args.split(';').filter_map(|it| it.split_once('=')).collect();
+    let pair = |it| str::split_once(it, '=').unwrap_or_else(|| panic!("not `KEY=VALUE`: {it:?}"));
+    let pairs: Vec<(&str, &str)> = args.split(';').map(pair).collect();
     let mut detail = Detail::default();
     let mut kernel = KernelShape::default();
     let sides = |text: &str| {
-        let mut sides = text.split('x').map(|it| it.parse().unwrap_or(1));
+        let mut sides = text.split('x').map(number);
         [(); 3].map(|()| sides.next().unwrap_or(1))
     };
     for &(key, value) in &pairs {
@@ -122,13 +144,13 @@ fn describe(out: &mut TraceBuilder, event: EventId, args: &str, drawn: &mut Draw
             "op" => detail.op = Some(out.text(value)),
             "hlo_op" => detail.hlo_op = Some(out.text(value)),
             "hlo_module" => detail.hlo_module = Some(out.text(value)),
-            "bytes" => detail.copy_bytes = value.parse().ok(),
+            "bytes" => detail.copy_bytes = Some(number(value)),
             "traced" => detail.traced = Some(value == "true"),
             "calls_function" => detail.calls_function = Some(value == "true"),
             "grid" => kernel.grid = sides(value),
             "block" => kernel.block = sides(value),
-            "registers" => kernel.registers = value.parse().ok(),
-            "shared" => kernel.static_shared_bytes = value.parse().ok(),
+            "registers" => kernel.registers = Some(number(value)),
+            "shared" => kernel.static_shared_bytes = Some(number(value)),
             _ => continue,
         }
     }
@@ -139,6 +161,11 @@ fn describe(out: &mut TraceBuilder, event: EventId, args: &str, drawn: &mut Draw
     let rows = event.0..event.0 + 1;
     out.args(ArgRun { rows, from: drawn.0.len() as u64, marks: vec![0] });
     drawn.0.push(pairs.iter().map(|it| (it.0.to_owned(), value_of(it.1))).collect());
+}
+
+#[allow(clippy::panic)]
+fn number<T: FromStr>(text: &str) -> T {
+    text.parse().unwrap_or_else(|_| panic!("no number: {text:?}"))
 }
 
 fn with_number(name: &str, mark: char) -> (&str, Option<i64>) {

@@ -262,7 +262,7 @@ class Engine:
         self.pace_since_ns = self.loop_since_ns = starts[0]
 
     def _maybe_moved_on(self, called: tuple[Key, int], now: int) -> None:
-        """Something else repeats, and the step does not: an evaluation, another phase, a new loop."""
+        """Something else repeats, not the step: an evaluation, another phase, a new loop."""
         durations = self.log.durations(self.pace_since_ns, 20)
         patience_ns = 5 * steps.median(durations) if durations else 0
         if self.windows:

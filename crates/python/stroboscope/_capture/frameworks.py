@@ -20,7 +20,8 @@ from typing import Any, Callable, Hashable, Optional, Protocol, Tuple, Union
 
 from . import sites, stacks
 
-# Whose call, of which kind, to what: the framework, `function` or the like, whatever tells two apart.
+# Whose call, of which kind, to what: the framework, `function` or the like, whatever tells two
+# apart.
 Key = Tuple[str, str, Hashable]
 
 
@@ -66,7 +67,7 @@ _MOST_NOTED = 64
 
 
 def only_note(called: Called, tell: Callable[[int], None]) -> None:
-    """From now on `tell` gets the time when this thread calls that, and the watcher is told nothing."""
+    """From now on `tell` gets the time when this thread calls that; the watcher is told nothing."""
     if len(_noted) >= _MOST_NOTED:
         tell_again()
     before = _noted.get(called.key)
@@ -238,7 +239,9 @@ def _identity(owner: str, function: Any, otherwise: Any) -> Called:
         # It is the program's own: asked for an attribute it may do anything, and must not be
         # stopped by that.
         what = None
-    return Called((owner, "function", what if what is not None else id(otherwise)), name or "a function")
+    return Called(
+        (owner, "function", what if what is not None else id(otherwise)), name or "a function"
+    )
 
 
 def _what_runs(function: Any, seen: set[int]) -> Hashable:
@@ -558,7 +561,7 @@ class Jax:
 class Jitted:
     """A function compiled by JAX, whose calls are told."""
 
-    __slots__ = ("_called", "_jitted", "_watcher", "__weakref__")
+    __slots__ = ("__weakref__", "_called", "_jitted", "_watcher")
 
     def __init__(self, jitted: Any, watcher: Watcher, owner: str) -> None:
         set_ = object.__setattr__

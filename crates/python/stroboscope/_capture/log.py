@@ -13,7 +13,6 @@ from itertools import islice
 from time import time_ns
 from typing import Any, Optional
 
-
 # Steps are written one by one until here; later one record stands for all of a tenth of a second.
 EACH_STEP = 20_000
 THINNED_NS = 100_000_000
@@ -29,7 +28,7 @@ class Log:
 
     def __init__(self, folder: str) -> None:
         self.path = os.path.join(folder, "python-%d.jsonl" % os.getpid())
-        #: When steps began: the last one of which there is a record, or 0, then those without. They are
+        #: When steps began: the last of which there is a record, or 0, then those without. They are
         #: put into words when something else is written: no step of the program waits for that.
         self.steps: list[int] = [0]
         self._recent: deque[int] = deque(maxlen=MOST_RECENT)
@@ -37,7 +36,7 @@ class Log:
         self._thinned_ns = 0
         self._lines: list[str] = []
         self._file: Optional[int] = None
-        # The handler of a signal may interrupt whoever holds them. The first is never held for long,
+        # The handler of a signal may interrupt whoever holds them. The first is never held long,
         # as the program's steps wait for it; the second while the file is written.
         self._lock = threading.RLock()
         self._file_lock = threading.RLock()

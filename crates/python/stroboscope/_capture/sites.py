@@ -146,7 +146,7 @@ class Sites:
             self._fail("what was made", error)
 
     def step(self, frame: Optional[FrameType]) -> None:
-        """A step begins below this frame, the first of its loop: who called it is kept for later."""
+        """A step begins below this frame, the first of its loop: its caller is kept for later."""
         if self.is_over:
             return
         try:
@@ -228,7 +228,9 @@ class Sites:
             if self.of(it) is None:
                 # Its own making went unseen: a class of the user's that does not call `super`.
                 code_of_part = _code_of_class(type(it))
-                part = self._add(what.part_kind, type(it).__name__, place, (), outer, {}, code_of_part)
+                part = self._add(
+                    what.part_kind, type(it).__name__, place, (), outer, {}, code_of_part
+                )
                 if part is not None:
                     self.made(part, it)
         inputs = tuple(it for it in map(self.of, what.inputs_of(given)) if it is not None)
@@ -342,7 +344,9 @@ class Sites:
             more["defined"] = os.path.abspath(called.place.file), called.first_line
         file = it.place.file
         file = file if file.startswith("<") else os.path.abspath(file)
-        self._log.write("site", number, "loop", name, file, found.line, found.end_line, found.text, more)
+        self._log.write(
+            "site", number, "loop", name, file, found.line, found.end_line, found.text, more
+        )
 
     def _source(self, file: str) -> Optional[Source]:
         if file not in self._sources:
@@ -445,14 +449,20 @@ def _code_of(function: Any) -> Optional[CodeType]:
                 if callable(inner):
                     break
             else:
-                call = getattr(type(function), "__call__", None)
+                call = getattr(type(function), "__call__", None)  # noqa: B004 (its code is wanted)
                 return getattr(call, "__code__", None)
         function = inner
     return None
 
 
 # What a class is there for: what is called at every batch comes first.
-_WORKS = ("on_train_batch_end", "on_train_batch_begin", "on_batch_end", "__getitem__", "on_epoch_end")
+_WORKS = (
+    "on_train_batch_end",
+    "on_train_batch_begin",
+    "on_batch_end",
+    "__getitem__",
+    "on_epoch_end",
+)
 
 
 def _code_of_class(it: type) -> Optional[CodeType]:
@@ -578,6 +588,7 @@ def listen(sites: Optional[Sites]) -> None:
 
 def noting(original: Callable[..., Any], what: What) -> Callable[..., Any]:
     """The same function, whose outermost calls from the user's code are noted."""
+
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         sites = _listener

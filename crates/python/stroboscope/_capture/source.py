@@ -72,9 +72,7 @@ class Source:
         except (OSError, SyntaxError, UnicodeError):
             return None
 
-    def around(
-        self, position: Position, kind: str
-    ) -> tuple[str, int, Position, Optional[str]]:
+    def around(self, position: Position, kind: str) -> tuple[str, int, Position, Optional[str]]:
         """The statement's text, its first line, the call's exact place and its short form."""
         first, last, call = position.line, position.end_line or position.line, None
         at = bisect_right(self._firsts, position.line)
@@ -162,7 +160,11 @@ def _statement(
             if not first <= line <= end_line <= last:
                 continue
             innermost = node
-        elif isinstance(node, ast.Call) and line <= (node.end_lineno or 0) and node.lineno <= end_line:
+        elif (
+            isinstance(node, ast.Call)
+            and line <= (node.end_lineno or 0)
+            and node.lineno <= end_line
+        ):
             calls.append(node)
         at.extend(ast.iter_child_nodes(node))
     return innermost, calls

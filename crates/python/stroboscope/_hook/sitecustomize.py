@@ -26,14 +26,14 @@ def _step_aside():
 def _wait_for_frameworks():
     if sys.version_info < (3, 9) or not os.environ.get("STROBE_RUN_FOLDER"):
         return
-    import importlib.util
+    import importlib.util  # noqa: F401 (ready before the first framework is looked for)
 
     class Watch:
         """Finds nothing itself; asks the others, and says when a framework has been executed."""
 
         # As FRAMEWORKS in _capture/frameworks.py and LIBRARIES in _capture/sites.py, which cannot
         # be imported before a program.
-        names = {"jax", "torch", "tensorflow", "keras", "tf_keras"}
+        names = frozenset(("jax", "torch", "tensorflow", "keras", "tf_keras"))
 
         @classmethod
         def find_spec(cls, name, path=None, target=None):
