@@ -90,24 +90,11 @@ function Top({ run, ready, view }: { run: number; ready: boolean; view: View | u
   );
 }
 
-const NAMES: Record<string, string> = { tensorflow: "TensorFlow", jax: "JAX", pytorch: "PyTorch" };
-
 function Facts({ run }: { run: number }) {
   const { value: report } = useReport(run);
   if (!report) return null;
-  const { hosts, devices, frameworks, events } = report.run;
-  // A device of which nothing was recorded is not in the list, but its compute is then unknown.
-  const hidden = report.breakdown_unknown.some((it) => it.category === "compute");
-  const alone = hidden ? "an accelerator that recorded nothing" : "CPU only";
-  const facts = [
-    frameworks.map((it) => NAMES[it] ?? it).join(", "),
-    `${hosts.length} ${hosts.length === 1 ? "host" : "hosts"}, ${
-      devices.length === 0 ? alone : `${devices.length} × ${devices[0]!.name}`
-    }`,
-    report.steps.count > 0 && `${report.steps.count} steady steps`,
-    `${thousands(events)} events`,
-  ];
-  return <>{facts.filter(Boolean).join(" · ")}</>;
+  const facts = [...report.run.facts, `${thousands(report.run.events)} events`];
+  return <>{facts.join(" · ")}</>;
 }
 
 function FindingCount({ run }: { run: number }) {

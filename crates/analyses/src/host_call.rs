@@ -10,9 +10,10 @@ use std::collections::BTreeMap;
 use trace::dialect::{self, OpCost};
 use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
+use crate::mean_step::Mean;
 use crate::span::Span;
 use crate::step::Counted;
-use crate::step_time::{HostTimes, StepTime};
+use crate::step_time::HostTimes;
 use crate::{Analysis, Tables};
 
 table! {
@@ -126,10 +127,8 @@ pub fn eager_ops(tables: &Tables) -> EagerOps {
     let functions = calls.iter().filter(|it| it.kind == "function");
     // Where functions are called by the dozen, they are ops that were compiled one by one.
     let small = functions.map(|it| it.per_step).sum::<f64>() >= A_FEW as f64;
-    let rows = tables.get::<StepTime>();
-    let rows: Vec<&StepTime> = rows.iter().filter(|it| it.counts).collect();
-    let n = rows.len().max(1) as i64;
-    let mean = |of: fn(&StepTime) -> i64| rows.iter().map(|it| of(it) / n).sum::<i64>();
+    let mean = Mean::of(tables);
+    let mean = |category| mean.map_or(0, |it| it.category(category));
     let (mut per_step, mut compiled_ps) = (0.0, 0);
     for call in calls.iter().filter(|it| it.kind == "op" || small && it.kind == "function") {
         per_step += call.per_step;
@@ -142,8 +141,8 @@ pub fn eager_ops(tables: &Tables) -> EagerOps {
         all.between_ps += call.between_ps();
     }
     all.per_step = per_step as i64;
-    all.work_ps += compiled_ps.min(mean(|it| it.compute_ps));
-    all.between_ps = all.between_ps.min(mean(|it| it.python_ps));
+    all.work_ps += compiled_ps.min(mean("compute"));
+    all.between_ps = all.between_ps.min(mean("python"));
     all
 }
 

@@ -269,6 +269,7 @@ pub mod host_call;
 pub mod host_thread;
 pub mod input_stage;
 pub mod kernel_time;
+pub mod mean_step;
 pub mod memory;
 pub mod memory_peak;
 pub mod op_tensor;
@@ -302,6 +303,7 @@ pub static ALL: &[&dyn AnyTable] = &[
     of::<host_thread::HostThread>(),
     of::<input_stage::InputStage>(),
     of::<kernel_time::KernelTime>(),
+    of::<mean_step::MeanStep>(),
     of::<memory::Memory>(),
     of::<memory_peak::MemoryPeak>(),
     of::<op_tensor::OpTensor>(),

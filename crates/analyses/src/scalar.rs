@@ -88,7 +88,7 @@ mod tests {
         let thread = out.track(Some(process), TrackKind::Thread, "t");
         out.event(thread, "train", Time(0), Dur(100));
         if let Some(it) = origin_unix_ns {
-            out.set_origin_unix_ns(it);
+            out.place(Some(it));
         }
         for point in picture.split_whitespace().collect::<Vec<_>>().chunks(2) {
             let (run, tag) = point[0].split_once('/').unwrap();

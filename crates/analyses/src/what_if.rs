@@ -17,10 +17,11 @@ use trace::{EventId, OpKind, StrId, TrackKind};
 
 use crate::input_stage::pipeline::{Pipeline, Stage};
 use crate::kernel_time::{KernelTime, op_of};
+use crate::mean_step::Mean;
 use crate::replay::{Change, PathPart, Replay};
 use crate::span::{subtract, total, union};
 use crate::step::{Counted, is_pipeline_thread};
-use crate::step_time::{CATEGORIES, StepTime};
+use crate::step_time::CATEGORIES;
 use crate::{Analysis, Tables, Worded};
 
 /// What is changed in the steps.
@@ -154,18 +155,14 @@ const FASTER: f64 = 0.5;
 
 impl Analysis for WhatIf {
     fn run(tables: &Tables) -> Vec<WhatIf> {
-        let steps = tables.get::<StepTime>();
-        let steps: Vec<&StepTime> = steps.iter().filter(|it| it.counts).collect();
-        if steps.is_empty() {
-            return Vec::new();
-        }
+        let Some(mean) = Mean::of(tables) else { return Vec::new() };
         let replay = tables.model::<Replay>();
         let pipeline = tables.model::<Pipeline>();
         let mut rows = if replay.step_ps() > 0 {
             replayed(tables, &replay)
         } else {
-            let mut rows = subtracted(&steps);
-            if !steps.iter().any(|it| it.device != "cpu") {
+            let mut rows = subtracted(&mean);
+            if !mean.on_device {
                 hold_to_pipeline(&mut rows, &pipeline);
             }
             rows
@@ -241,19 +238,13 @@ fn largest_part(path: &[PathPart]) -> LimitedBy {
 }
 
 /// Without a device: categories are disjoint, and what is taken away is gone.
-fn subtracted(steps: &[&StepTime]) -> Vec<WhatIf> {
-    let n = steps.len() as i128;
-    let mean = |of: &dyn Fn(&StepTime) -> i64| {
-        (steps.iter().map(|it| i128::from(of(it))).sum::<i128>() / n) as i64
-    };
-    let step_ps = mean(&|it| it.dur_ps);
-    let replayed_ps = mean(&|it| CATEGORIES.iter().map(|of| of.1(it)).sum());
+fn subtracted(mean: &Mean) -> Vec<WhatIf> {
+    let (step_ps, replayed_ps) = (mean.dur_ps, mean.of.iter().sum::<i64>());
     if (replayed_ps - step_ps).abs() as f64 > TRUSTED * step_ps as f64 {
         return Vec::new();
     }
     let mut rows = Vec::new();
-    for (category, of) in CATEGORIES {
-        let taken = mean(&of);
+    for ((category, _), taken) in CATEGORIES.into_iter().zip(mean.of) {
         if taken > 0 {
             rows.push(WhatIf {
                 change: Altered::Without(category).into(),

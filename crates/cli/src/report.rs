@@ -12,7 +12,7 @@ use rules::Severity;
 use session::edit_diff::advice::first_diff;
 use session::report::json::{as_json, ms};
 use session::report::words::{headline, percent, plain, thousands};
-use session::report::{Report, Share};
+use session::report::{Report, Share, facts};
 
 use crate::output::{Format, Grid, Output, column, is_clean, note, shorten, wrap};
 
@@ -89,32 +89,8 @@ pub fn print(report: &Report, format: Format, all: bool, out: &mut Output) -> an
 
 /// What was profiled; a path longer than `room` gives way.
 fn run_facts(report: &Report, room: usize) -> Vec<String> {
-    let run = &report.run;
-    let mut parts = vec![shorten(&run.path, room)];
-    if !run.frameworks.is_empty() {
-        let names = run.frameworks.iter().map(|it| match *it {
-            "tensorflow" => "TensorFlow",
-            "jax" => "JAX",
-            "torch" => "PyTorch",
-            other => other,
-        });
-        parts.push(names.collect::<Vec<_>>().join(", "));
-    }
-    let hosts = match run.hosts.len() {
-        0 => None,
-        1 => Some("1 host".to_owned()),
-        n => Some(format!("{n} hosts")),
-    };
-    // Which devices there were is not known without a profile; a training log knows neither.
-    parts.extend(hosts.map(|it| match run.events {
-        0 => it,
-        _ => format!("{it}, {}", devices_in_words(report)),
-    }));
-    if let Some(steps) = &report.steps {
-        let all = steps.count + steps.warmup_skipped + steps.partial;
-        let word = if steps.count == 1 { "step" } else { "steps" };
-        parts.push(format!("{} steady {word} of {all}", steps.count));
-    }
+    let mut parts = vec![shorten(&report.run.path, room)];
+    parts.extend(facts(report));
     parts
 }
 
@@ -154,34 +130,6 @@ fn not_measured(report: &Report) -> Option<String> {
     let why = report.unknown.first()?.1;
     let names: Vec<&str> = report.unknown.iter().map(|it| it.0).collect();
     Some(format!("Not measured: {} ({why})", names.join(", ")))
-}
-
-fn devices_in_words(report: &Report) -> String {
-    let mut kinds: Vec<(String, usize)> = Vec::new();
-    for device in &report.run.devices {
-        // `Nvidia GPU:0, 8.0`: the number of the device is not part of what it is.
-        let name = match device.name.split_once(':') {
-            Some((kind, rest)) => {
-                format!("{kind}{}", rest.trim_start_matches(|it: char| it.is_ascii_digit()))
-            }
-            None => device.name.clone(),
-        };
-        match kinds.iter_mut().find(|it| it.0 == name) {
-            Some(it) => it.1 += 1,
-            None => kinds.push((name, 1)),
-        }
-    }
-    if kinds.is_empty() {
-        return match report.run.silent_devices.first() {
-            Some(it) => format!("{}, of which nothing was recorded", it.name),
-            None => "CPU only".to_owned(),
-        };
-    }
-    let word = |(name, n): &(String, usize)| match n {
-        1 => name.clone(),
-        n => format!("{n} × {name}"),
-    };
-    kinds.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
 /// What qualifies the verdict: how fast the job says it is, and devices nobody saw work.

@@ -6,11 +6,9 @@ notebook's own colours, so it reads on light and on dark ground.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stroboscope import _format
 
@@ -82,13 +80,8 @@ def document(body: str, *, wide: bool = False) -> str:
 
 def run(it: Run) -> str:
     """The headline, the step as one bar, the findings, what was not checked."""
-    facts = it.report()["run"]
-    steps = it.steps
-    frameworks = ", ".join(_FRAMEWORKS.get(name, name) for name in facts["frameworks"])
-    line = [str(it.path), *([frameworks] if frameworks else []), _machines(facts)]
-    if steps.count:
-        every = steps.count + steps.warmup_skipped + steps.partial
-        line.append(f"{steps.count} steady {'step' if steps.count == 1 else 'steps'} of {every}")
+    facts = it.report()["run"]["facts"]
+    line = [str(it.path), *facts]
     parts = [p(" · ".join(line), "faint"), p(it.headline, "verdict"), _bar(it.breakdown)]
     parts += [finding(at, found) for at, found in enumerate(it.findings, 1)]
     if it.others:
@@ -103,17 +96,6 @@ def run(it: Run) -> str:
             f"{p('; '.join(not_checked))}</details>"
         )
     return document("".join(parts))
-
-
-_FRAMEWORKS = {"tensorflow": "TensorFlow", "jax": "JAX"}
-
-
-def _machines(facts: dict[str, Any]) -> str:
-    hosts = len(facts["hosts"])
-    # `Nvidia GPU:0, 8.0`: the number of the device is not part of what it is.
-    kinds = Counter(re.sub(r":\d+", "", it["name"], count=1) for it in facts["devices"])
-    devices = [name if n == 1 else f"{n} × {name}" for name, n in kinds.items()]
-    return f"{hosts} {'host' if hosts == 1 else 'hosts'}, {', '.join(devices) or 'CPU only'}"
 
 
 def _bar(breakdown: Iterable[Share]) -> str:

@@ -1,9 +1,10 @@
 //! What nearly every rule asks first: how long a step is and where it goes.
 
+use analyses::mean_step::Mean;
 use analyses::op_time::OpTime;
 use analyses::python_time::PythonTime;
 use analyses::replay::rows_in;
-use analyses::step::{Counted, Step, median};
+use analyses::step::{Counted, Step};
 use analyses::step_time::{CATEGORIES, StepTime};
 use analyses::what_if::Altered;
 use analyses::{Model, Tables};
@@ -42,20 +43,14 @@ impl Model for Asked {
 }
 
 fn add_up(tables: &Tables) -> Option<Facts> {
-    let rows = tables.get::<StepTime>();
-    let rows: Vec<&StepTime> = rows.iter().filter(|it| it.counts).collect();
-    let n = i128::try_from(rows.len()).ok().filter(|&it| it > 0)?;
-    let mean = |of: fn(&StepTime) -> i64| {
-        Dur((rows.iter().map(|it| i128::from(of(it))).sum::<i128>() / n) as i64)
-    };
-    let mut durs: Vec<i64> = rows.iter().map(|it| it.dur_ps).collect();
+    let mean = Mean::of(tables)?;
     Some(Facts {
-        n_steps: rows.len(),
+        n_steps: mean.n_steps,
         of_one_host: most_of_a_host(tables),
-        step: mean(|it| it.dur_ps),
-        median: Dur(median(&mut durs)?),
-        categories: CATEGORIES.map(|it| mean(it.1)),
-        on_device: rows.iter().any(|it| it.device != "cpu"),
+        step: Dur(mean.dur_ps),
+        median: Dur(mean.median_ps),
+        categories: mean.of.map(Dur),
+        on_device: mean.on_device,
     })
 }
 

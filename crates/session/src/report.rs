@@ -3,6 +3,7 @@
 //! Put together here once, so that the terminal, scripts and every other outlet say the same.
 
 pub mod beside;
+mod facts;
 pub mod json;
 mod redacted;
 pub mod words;
@@ -10,17 +11,18 @@ pub mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use analyses::input_stage::pipeline::{Pipeline, without_indices};
+use analyses::mean_step::{MeanStep, unknown};
 use analyses::op_time::OpTime;
 use analyses::pace::Pace;
 use analyses::run_info::{Device, Hidden, devices, frameworks, hidden_devices, unrecorded, window};
 use analyses::runtime_call::RuntimeCall;
 use analyses::step::{Step, median, percentile};
-use analyses::step_time::{CATEGORIES, StepTime};
 use analyses::stream_sum::StreamSums;
 use rules::Diagnosis;
 use trace::{Dur, EventId, Note, OpKind, OpName, TrackKind};
 
 use self::beside::Beside;
+pub use self::facts::{Ranks, facts};
 use crate::Session;
 use crate::edit_diff::advice::diff_of;
 
@@ -55,6 +57,7 @@ pub struct RunFacts {
     pub name: String,
     pub frameworks: Vec<&'static str>,
     pub hosts: Vec<String>,
+    pub ranks: Ranks,
     /// Those on which anything was seen to run.
     pub devices: Vec<Device>,
     /// Those that are there, and of which nothing was recorded.
@@ -156,7 +159,7 @@ impl Session {
         let breakdown = self.breakdown();
         let main = largest(&breakdown).map(|it| it.category);
         let told = |it: &str| breakdown.iter().any(|share| share.category == it);
-        let mut unknown = self.unknown();
+        let mut unknown = unknown(self.trace());
         unknown.retain(|it| !told(it.0));
         let (used, mut silent): (Vec<_>, Vec<_>) =
             devices(trace).into_iter().partition(|it| it.used);
@@ -170,6 +173,7 @@ impl Session {
                     .tracks_of(TrackKind::Host)
                     .map(|it| trace.track_name(it).to_owned())
                     .collect(),
+                ranks: Ranks::of(trace),
                 devices: used,
                 silent_devices: silent,
                 window: window(trace),
@@ -199,22 +203,12 @@ impl Session {
     }
 
     fn breakdown(&self) -> Vec<Share> {
-        let rows = self.tables().get::<StepTime>();
-        let rows: Vec<&StepTime> = rows.iter().filter(|it| it.counts).collect();
-        let unknown = self.unknown();
-        let total: i128 = rows.iter().map(|it| i128::from(it.dur_ps)).sum();
-        if total == 0 {
-            return Vec::new();
-        }
-        let mut shares = Vec::new();
-        for (category, of) in CATEGORIES {
-            let sum: i128 = rows.iter().map(|it| i128::from(of(it))).sum();
-            if sum != 0 || !unknown.iter().any(|it| it.0 == category) {
-                let per_step = Dur((sum / rows.len() as i128) as i64);
-                shares.push(Share { category, per_step, share: sum as f64 / total as f64 });
-            }
-        }
-        shares
+        let rows = self.tables().get::<MeanStep>();
+        let share = |it: &MeanStep| {
+            let (per_step, share) = (Dur(it.per_step_ps?), it.share?);
+            Some(Share { category: it.category, per_step, share })
+        };
+        rows.iter().filter_map(share).collect()
     }
 
     fn top_ops(&self) -> Vec<TopOp> {
@@ -332,30 +326,6 @@ impl Session {
         let calls = self.tables().get::<RuntimeCall>();
         let longest = calls.iter().find(|it| it.call.is_some())?;
         Some(Culprit { name: longest.call.clone()?, share: longest.share })
-    }
-
-    fn unknown(&self) -> Vec<(&'static str, &'static str)> {
-        let trace = self.trace();
-        if trace.events.is_empty() {
-            return Vec::new();
-        }
-        let has = |kind| trace.tracks_of(kind).any(|it| !trace.tracks[it.row()].events.is_empty());
-        let mut unknown = Vec::new();
-        if !has(TrackKind::Stream) {
-            let hidden = Hidden::of(trace);
-            unknown.extend(hidden.map(|it| ("compute", it.why())));
-            let why = match hidden {
-                Some(Hidden::OnAccelerator) => Hidden::OnAccelerator.why(),
-                _ => "this profile shows no accelerator",
-            };
-            unknown.extend([("transfer_in", why), ("transfer_out", why)]);
-        }
-        if !has(TrackKind::Thread) {
-            let why = "this profile has no host events";
-            let of_host = ["input", "compile", "python", "runtime", "output"];
-            unknown.extend(of_host.map(|it| (it, why)));
-        }
-        unknown
     }
 }
 

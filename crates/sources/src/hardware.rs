@@ -72,7 +72,6 @@ impl Source for Hardware {
 struct Reader {
     host: TrackId,
     columns: Vec<TrackId>,
-    clock: Clock,
     row: Vec<Option<f64>>,
     read_from: Option<Vec<(String, String)>>,
 }
@@ -85,7 +84,7 @@ impl Reader {
         let columns: Vec<TrackId> =
             header.columns.iter().map(|it| out.track(Some(host), TrackKind::Counter, it)).collect();
         let row = Vec::with_capacity(columns.len());
-        Ok(Reader { host, columns, clock: Clock::new(out), row, read_from: None })
+        Ok(Reader { host, columns, row, read_from: None })
     }
 
     fn line(&mut self, line: &Line, out: &mut TraceBuilder) {
@@ -102,7 +101,7 @@ impl Reader {
             out.note(kind, || format!("a row of samples: {:?}", short(&line.bytes)));
             return;
         };
-        let Some(time) = self.clock.time(unix_ns, out) else { return };
+        let Some(time) = time(unix_ns, out) else { return };
         for (&track, value) in self.columns.iter().zip(&self.row) {
             if let Some(value) = value {
                 out.counter(track, time, *value);
@@ -229,45 +228,17 @@ fn host_track(name: &str, out: &mut TraceBuilder) -> TrackId {
     }
 }
 
-/// From Unix time to the trace's.
-enum Clock {
-    From(i64),
-    /// The first row begins the trace.
-    Unset,
-    /// A profile was read that does not say when it began: nothing tells how the two lie.
-    Unknown,
-}
-
-impl Clock {
-    fn new(out: &TraceBuilder) -> Clock {
-        match out.origin_unix_ns() {
-            Some(origin) => Clock::From(origin),
-            None if out.next_source() == Some(0) => Clock::Unset,
-            None => Clock::Unknown,
-        }
+/// Where a row lies in the trace; what has no place is told.
+fn time(unix_ns: i64, out: &mut TraceBuilder) -> Option<Time> {
+    let time = out.time_at(unix_ns);
+    if time.is_none() {
+        let is_lost = out.has_clock();
+        out.note(NoteKind::BadTimestamp, || match is_lost {
+            true => format!("a row of samples at {unix_ns} ns"),
+            false => "samples next to a profile that does not say when it began".to_owned(),
+        });
     }
-
-    fn time(&mut self, unix_ns: i64, out: &mut TraceBuilder) -> Option<Time> {
-        let origin = match *self {
-            Clock::From(origin) => origin,
-            Clock::Unset => {
-                out.set_origin_unix_ns(unix_ns);
-                *self = Clock::From(unix_ns);
-                unix_ns
-            }
-            Clock::Unknown => {
-                out.note(NoteKind::BadTimestamp, || {
-                    "samples next to a profile that does not say when it began".to_owned()
-                });
-                return None;
-            }
-        };
-        let time = unix_ns.checked_sub(origin).and_then(|it| it.checked_mul(1000)).map(Time);
-        if time.is_none() {
-            out.note(NoteKind::BadTimestamp, || format!("a row of samples at {unix_ns} ns"));
-        }
-        time
-    }
+    time
 }
 
 /// A row: its time, and its values into `row`. `None` where it is not whole or has another number
@@ -375,7 +346,7 @@ mod tests {
         let thread = out.track(Some(process), TrackKind::Thread, "python");
         out.event(thread, "train", Time(0), Dur(1000));
         if let Some(it) = origin_unix_ns {
-            out.set_origin_unix_ns(it);
+            out.place(Some(it));
         }
         struct NoArgs;
         impl trace::ArgSource for NoArgs {

@@ -15,7 +15,7 @@
 use hashbrown::HashMap;
 use runlog::Record;
 use trace::{
-    Frame, NoteKind, Place, Process, Site, SourceLine, StackSample, Stacks, StepCount, Time,
+    Frame, NoteKind, Place, Process, Site, SourceLine, StackSample, Stacks, StepCount,
     TraceBuilder, Window,
 };
 
@@ -61,9 +61,9 @@ impl Source for Python {
             }
         });
         pieces.note(input.path.display(), Change::Grown, out);
-        if out.origin_unix_ns().is_some() {
+        if out.has_clock() {
             for (site, unix_ns) in reader.process.sites.iter_mut().zip(&reader.site_times) {
-                site.time = unix_ns.and_then(|it| time(it, out));
+                site.time = unix_ns.and_then(|it| out.time_at(it));
             }
         }
         reader.process.stacks.samples.sort_unstable();
@@ -123,11 +123,11 @@ impl Reader {
             }
             Record::Sample { unix_ns, thread, node } => {
                 let place = *self.places.get(&node)?;
-                stacks.samples.push(StackSample { time: time(unix_ns, out)?, thread, place });
+                stacks.samples.push(StackSample { time: out.time_at(unix_ns)?, thread, place });
             }
             Record::Step { unix_ns, count } => {
                 let anew = std::mem::take(&mut self.anew);
-                process.steps.push(StepCount { time: time(unix_ns, out)?, count, anew });
+                process.steps.push(StepCount { time: out.time_at(unix_ns)?, count, anew });
             }
             Record::StepKey(key) => {
                 self.anew = true;
@@ -137,7 +137,7 @@ impl Reader {
             Record::Examples(n) => process.examples = Some(n),
             Record::Said(said) => {
                 let open = process.windows.last_mut().filter(|it| it.until.is_none());
-                let at = |out: &mut TraceBuilder| time(said.unix_ns, out);
+                let at = |out: &mut TraceBuilder| out.time_at(said.unix_ns);
                 let is_own = said.text.contains(" into ");
                 match (said.what.as_str(), open) {
                     // The program's own profiler, where it says what it profiles.
@@ -194,15 +194,6 @@ impl Reader {
 
 /// Lines count from 1.
 const UNKNOWN_LINE: u32 = 0;
-
-/// Where a moment of the wall clock lies in the trace. The first file that has one sets the zero.
-fn time(unix_ns: i64, out: &mut TraceBuilder) -> Option<Time> {
-    let origin = out.origin_unix_ns().unwrap_or_else(|| {
-        out.set_origin_unix_ns(unix_ns);
-        unix_ns
-    });
-    unix_ns.checked_sub(origin)?.checked_mul(1000).map(Time)
-}
 
 #[cfg(test)]
 mod tests {

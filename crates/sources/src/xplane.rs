@@ -34,8 +34,8 @@ use std::ops::Range;
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use trace::{
-    ArgRun, Args, Blob, Dur, EdgeKind, FactValue, Keys, NoteKind, Time, TraceBuilder, TrackId,
-    TrackKind,
+    ArgRun, Args, Blob, Dur, EdgeKind, FactValue, Identity, Keys, NoteKind, Time, TraceBuilder,
+    TrackId, TrackKind,
 };
 
 use self::arguments::Planes;
@@ -145,8 +145,8 @@ fn read_space(
     if !out.has_room(n_events) {
         return Err(SourceError::NoMemory { n_events });
     }
-    let host = own_name(space.host, input, out);
-    let host = out.track(None, TrackKind::Host, &host);
+    let who = Identity { machine: space.host, file: host_of_file(input), ..Identity::default() };
+    let host = out.new_host(&who);
     let metas: Vec<PlaneMeta> =
         space.planes.iter().map(|it| PlaneMeta::read(&mut window, it, out)).collect();
     let clock = Clock::new(&space.planes, &metas, &lines, out);
@@ -305,23 +305,11 @@ fn text_at(window: &mut Window<'_, '_>, range: Range<usize>) -> String {
     lossy(window.get(range.start..range.end.min(range.start + (64 << 10))))
 }
 
-/// `vm.xplane.pb` was written on host `vm`.
-/// Two processes of one machine have one host's name, and each a file: the second is told apart
-/// by the name of its file, or else by a number.
-fn own_name(host: Option<String>, input: &Input<'_>, out: &mut TraceBuilder) -> String {
-    let file = host_of_file(input);
-    let host = host.unwrap_or_else(|| file.clone());
-    let by_file = (file != host).then(|| format!("{host} ({file})"));
-    let names = [Some(host.clone()), by_file].into_iter().flatten();
-    let numbered = (2..).map(|n: u64| format!("{host} ({n})"));
-    let free = |it: &String| !out.has_track(None, TrackKind::Host, it);
-    names.chain(numbered).find(free).unwrap_or(host)
-}
-
 fn file_name(input: &Input<'_>) -> String {
     input.path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// `vm.xplane.pb` was written on host `vm`.
 fn host_of_file(input: &Input<'_>) -> String {
     let file = file_name(input);
     let stem = file.split(".xplane").next().unwrap_or("");
@@ -484,15 +472,8 @@ impl Clock {
         let first = lines.iter().filter(|it| !it.chunks.is_empty()).map(|it| it.timestamp_ns).min();
         let base_ns = first.filter(|&it| it > UNIX_TIME_NS).unwrap_or(0);
         let started = if base_ns != 0 { Some(base_ns) } else { said("profile_start_time") };
-        let mut shift_ps = 0;
+        let shift_ps = out.place(started).0;
         if let Some(started) = started {
-            match out.origin_unix_ns() {
-                None => out.set_origin_unix_ns(started),
-                // Hosts' clocks agree to milliseconds at best; what is further apart is not one run.
-                Some(origin) => {
-                    shift_ps = started.saturating_sub(origin).checked_mul(1000).unwrap_or(0);
-                }
-            }
             if let Some(stopped) = said("profile_stop_time") {
                 let window = stopped.saturating_sub(started).checked_mul(1000);
                 if let Some(window) = window.filter(|&it| it > 0) {

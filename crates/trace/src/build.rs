@@ -173,6 +173,9 @@ impl<'a> ColumnsMut<'a> {
     }
 }
 
+/// Files further apart are not of one run.
+const LONGEST_RUN_PS: i64 = 1 << 61;
+
 impl TraceBuilder {
     pub fn new() -> TraceBuilder {
         TraceBuilder { details: vec![Detail::default()], ..TraceBuilder::default() }
@@ -450,12 +453,28 @@ impl TraceBuilder {
         u16::try_from(self.sources.len()).ok().filter(|&it| it < u16::MAX)
     }
 
-    pub fn origin_unix_ns(&self) -> Option<i64> {
-        self.origin_unix_ns
+    /// Where a moment of the wall clock lies in the trace. The first that is asked for is its
+    /// zero, unless what was read before does not say when it was: then nothing tells how the two
+    /// lie.
+    pub fn time_at(&mut self, unix_ns: i64) -> Option<Time> {
+        if self.origin_unix_ns.is_none() && self.sources.is_empty() {
+            self.origin_unix_ns = Some(unix_ns);
+        }
+        unix_ns.checked_sub(self.origin_unix_ns?)?.checked_mul(1000).map(Time)
     }
 
-    pub fn set_origin_unix_ns(&mut self, origin: i64) {
-        self.origin_unix_ns = Some(origin);
+    /// Whether moments of the wall clock have a place.
+    pub fn has_clock(&self) -> bool {
+        self.origin_unix_ns.is_some()
+    }
+
+    /// Where a profile's own zero lies in the trace, which may begin with it. One that does not say
+    /// when it was, or was further away than any run is long, begins with the trace.
+    pub fn place(&mut self, zero_unix_ns: Option<i64>) -> Dur {
+        let Some(unix_ns) = zero_unix_ns else { return Dur(0) };
+        let origin = *self.origin_unix_ns.get_or_insert(unix_ns);
+        let later = unix_ns.saturating_sub(origin).checked_mul(1000);
+        Dur(later.filter(|it| (-LONGEST_RUN_PS..=LONGEST_RUN_PS).contains(it)).unwrap_or(0))
     }
 
     /// The profiler was on at least until `end`.

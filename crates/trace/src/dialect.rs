@@ -29,6 +29,11 @@ pub trait Dialect: Debug + Sync {
     /// As tables call it.
     fn name(&self) -> &'static str;
 
+    /// As its makers write it.
+    fn title(&self) -> &'static str {
+        self.name()
+    }
+
     /// Whether an event of this name shows that the framework computes here, or feeds who does.
     fn shows(&self, _event: &str) -> bool {
         false
@@ -214,6 +219,11 @@ fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
 /// What the first that knows the event says of it.
 pub fn call(event: &str, kind: OpKind) -> Option<Call<'_>> {
     ALL.iter().find_map(|it| it.call(event, kind))
+}
+
+/// A framework as its makers write it, by its name in tables.
+pub fn title(name: &str) -> &str {
+    ALL.iter().find(|it| it.name() == name).map_or(name, |it| it.title())
 }
 
 /// The user's function behind the name of a call, a graph or a compiled program.

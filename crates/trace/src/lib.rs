@@ -15,6 +15,7 @@ mod build;
 mod clock;
 mod cores;
 pub mod dialect;
+mod identity;
 mod lineage;
 mod op;
 mod process;
@@ -25,6 +26,7 @@ mod time;
 pub use build::{ColumnsMut, KeyBatch, Keys, TraceBuilder};
 pub use clock::ClockShift;
 pub use cores::at_once;
+pub use identity::Identity;
 pub use lineage::Lineage;
 pub use op::{AnyOpName, EAGER_CALL, OpFamily, OpKind, OpKinds, OpName};
 pub use process::{

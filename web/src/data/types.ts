@@ -129,6 +129,8 @@ export interface Report {
     name: string;
     frameworks: string[];
     hosts: string[];
+    /** What was profiled, in words. */
+    facts: string[];
     devices: { name: string; kind: string; host: string }[];
     window_ms: number;
     events: number;

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use hashbrown::HashMap;
 use trace::{EdgeKind, EventId, FactValue, OpKind, StrId, Trace, TrackId, TrackKind};
 
+use crate::mean_step::Mean;
 use crate::span::{Span, total, union};
 use crate::step::Counted;
-use crate::step_time::StepTime;
 use crate::what_if::LimitedBy;
 use crate::{Model, Tables};
 
@@ -367,18 +367,13 @@ impl Model for Pipeline {
             return Pipeline::default();
         }
         let mut pipeline = seen.settle(trace, counted.n);
-        let rows = tables.get::<StepTime>();
-        let rows: Vec<&StepTime> =
-            rows.iter().filter(|it| it.counts && it.host == counted.host).collect();
-        let n = (rows.len() as i64).max(1);
-        let mean = |of: fn(&StepTime) -> i64| rows.iter().map(|it| of(it) / n).sum::<i64>();
-        pipeline.step_ps = mean(|it| it.dur_ps);
-        pipeline.rest_ps = mean(|it| it.dur_ps - it.input_ps);
+        let Some(mean) = Mean::of_host(tables, &counted.host) else { return Pipeline::default() };
+        pipeline.step_ps = mean.dur_ps;
+        pipeline.rest_ps = mean.dur_ps - mean.category("input");
         // A device of its own computes without the host's cores.
-        let on_host = rows.iter().all(|it| it.device == "cpu");
-        if on_host {
-            pipeline.compute_ps = mean(|it| it.compute_ps);
-            pipeline.busy_ps = mean(|it| it.dur_ps - it.input_ps - it.idle_ps);
+        if !mean.on_device {
+            pipeline.compute_ps = mean.category("compute");
+            pipeline.busy_ps = pipeline.rest_ps - mean.category("idle");
         }
         pipeline.with_core = 1.0;
         let wanted = pipeline.shared_ps().max(1) as f64;

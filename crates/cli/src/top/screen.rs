@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 
 use super::breakdown::{Breakdown, Parts};
 use super::layout::{BESIDE, Piece, Row, What, fact, place};
-use super::words::{UNKNOWN, bytes, elapsed, framework, short, time, time_and_unit};
+use super::words::{UNKNOWN, bytes, elapsed, short, time, time_and_unit};
 use crate::output::{Colour, colour_of, shorten};
 use crate::report::FILLS;
 use session::report::words::{percent, thousands};
@@ -148,7 +148,7 @@ fn headline(view: &View<'_>, width: u16) -> Line<'static> {
     let mut about: Vec<String> = snapshot
         .frameworks
         .iter()
-        .map(|(name, version)| format!("{} {version}", framework(name)))
+        .map(|(name, version)| format!("{} {version}", trace::dialect::title(name)))
         .collect();
     about.extend(snapshot.python.as_ref().map(|it| format!("Python {it}")));
     about.extend(snapshot.pid.map(|it| format!("pid {it}")));

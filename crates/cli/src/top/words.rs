@@ -49,16 +49,6 @@ pub fn time_and_unit(ns: i64) -> String {
     format!("{number} {unit}")
 }
 
-/// As its makers write it.
-pub fn framework(name: &str) -> &str {
-    match name {
-        "tensorflow" => "TensorFlow",
-        "jax" => "JAX",
-        "torch" => "PyTorch",
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{bytes, elapsed, short, time_and_unit};

@@ -587,7 +587,7 @@ fn a_file_that_changed_gets_no_diff() {
     let (text, site) = site("dataset.batch", "a = 1\nds = ds.batch(32)¦\nb = 2\n");
     let site = Site { file: file.display().to_string(), ..site };
     let mut out = TraceBuilder::new();
-    out.set_origin_unix_ns(i64::MAX / 2);
+    out.place(Some(i64::MAX / 2));
     let late = Tables::new(Arc::new(out.finish()));
     let early = Tables::new(Arc::new(TraceBuilder::new().finish()));
     let ask = |tables: &Tables, site: &Site| {

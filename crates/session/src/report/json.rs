@@ -67,6 +67,7 @@ pub fn as_json(report: &Report) -> Value {
             "name": run.name,
             "frameworks": run.frameworks,
             "hosts": run.hosts,
+            "facts": super::facts(report),
             "devices": devices,
             "window_ms": ms(run.window),
             "events": run.events,

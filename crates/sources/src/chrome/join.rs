@@ -4,8 +4,8 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use serde_json::Value;
 use trace::{
-    ArgRun, Args, Detail, Dur, EdgeKind, EventId, FactValue, KeyBatch, Keys, NoteKind, Time,
-    TraceBuilder, TrackId, TrackKind,
+    ArgRun, Args, Detail, Dur, EdgeKind, EventId, FactValue, Identity, KeyBatch, Keys, NoteKind,
+    Time, TraceBuilder, TrackId, TrackKind,
 };
 
 use super::chunk::{BAD_TIME, Decoded, FlowPoint, Link, Shape, TrackKey};
@@ -233,19 +233,7 @@ impl Joined {
         // The zero is a whole nanosecond, so that other files find their place exactly.
         let zero_ps = first.div_euclid(1000) * 1000;
         let zero_ns = unix_ns.and_then(|it| it.checked_add(zero_ps / 1000));
-        let shift = match (zero_ns, out.origin_unix_ns()) {
-            (Some(zero), None) => {
-                out.set_origin_unix_ns(zero);
-                -zero_ps
-            }
-            (Some(zero), Some(origin)) => {
-                // What is further apart than any run is long is not one run: they begin together.
-                let later = zero.saturating_sub(origin).checked_mul(1000);
-                let later = later.filter(|it| (-LONGEST_RUN_PS..=LONGEST_RUN_PS).contains(it));
-                later.unwrap_or(0) - zero_ps
-            }
-            (None, _) => -zero_ps,
-        };
+        let shift = out.place(zero_ns).0 - zero_ps;
         if let Some((_, end)) = window {
             out.extend_window(Dur(end.saturating_add(shift).max(0)));
         }
@@ -262,30 +250,19 @@ impl Joined {
     fn host(&self, input: &Input<'_>, out: &mut TraceBuilder) -> TrackId {
         let info = self.beside.get("distributedInfo");
         let number = |key: &str| info.and_then(|it| it.get(key)).and_then(Value::as_i64);
-        let rank = number("rank");
         let file = input.path.file_name().map(|it| it.to_string_lossy().into_owned());
         let file = file.unwrap_or_default();
         let stem = file.split(".pt.trace.json").next().unwrap_or(&file);
         let stem = stem.split(".json").next().unwrap_or(stem).trim_end_matches(".trace");
         let said = self.beside.get("host_name").and_then(Value::as_str);
-        // What `tensorboard_trace_handler` names files: machine, process, and time.
-        let base = said.unwrap_or(if stem.is_empty() { "host" } else { stem });
-        let base: String = base.chars().take(LONGEST_NAME).collect();
-        let name = match rank {
-            Some(rank) => format!("{base} (rank {rank})"),
-            None => base.clone(),
-        };
-        let names = std::iter::once(name.clone())
-            .chain((said.is_some() && !stem.is_empty()).then(|| format!("{name} ({stem})")))
-            .chain((2..).map(|n: u64| format!("{name} ({n})")));
-        let mut free = names.filter(|it| !out.has_track(None, TrackKind::Host, it));
-        let name = free.next().unwrap_or(name);
-        let host = out.track(None, TrackKind::Host, &name);
-        for (key, fact) in [("rank", rank), ("world_size", number("world_size"))] {
-            if let Some(it) = fact {
-                out.fact(host, key, FactValue::Int(it));
-            }
-        }
+        let (machine, process) = machine_and_process(stem).unzip();
+        let host = out.new_host(&Identity {
+            machine: said.or(machine).map(str::to_owned),
+            process,
+            rank: number("rank"),
+            world_size: number("world_size"),
+            file: stem.to_owned(),
+        });
         if let Some(backend) = info.and_then(|it| it.get("backend")).and_then(Value::as_str) {
             out.fact(host, "backend", FactValue::Text(backend.to_owned()));
         }
@@ -577,10 +554,14 @@ impl Joined {
 
 /// So many events before an arrow are asked whether they are around it.
 const DEEPEST: usize = 1000;
-/// Files of one run begin within this: 26 days.
-const LONGEST_RUN_PS: i64 = 1 << 61;
-/// Hosts stand in every row of a table.
-const LONGEST_NAME: usize = 256;
+/// What PyTorch's `tensorboard_trace_handler` names files: machine, process, and time.
+fn machine_and_process(stem: &str) -> Option<(&str, i64)> {
+    let (worker, time) = stem.rsplit_once('.')?;
+    let (machine, process) = worker.rsplit_once('_')?;
+    time.parse::<u64>().ok()?;
+    Some((machine, process.parse().ok()?)).filter(|it| !it.0.is_empty())
+}
+
 /// The fact that says that PyTorch's profiler wrote the file.
 const PYTORCH_SCHEMA: &str = "pytorch_profiler_schema";
 

@@ -14,6 +14,10 @@ impl Dialect for Jax {
         "jax"
     }
 
+    fn title(&self) -> &'static str {
+        "JAX"
+    }
+
     fn shows(&self, event: &str) -> bool {
         event.starts_with(CALLS)
     }

@@ -14,6 +14,10 @@ impl Dialect for TensorFlow {
         "tensorflow"
     }
 
+    fn title(&self) -> &'static str {
+        "TensorFlow"
+    }
+
     fn shows(&self, event: &str) -> bool {
         event == "SessionRun" || starts_with_any(event, SHOWS)
     }

@@ -18,6 +18,10 @@ impl Dialect for Torch {
         "torch"
     }
 
+    fn title(&self) -> &'static str {
+        "PyTorch"
+    }
+
     fn shows(&self, event: &str) -> bool {
         event.starts_with("aten::")
     }
