@@ -11,7 +11,7 @@ use trace::dialect::{self, OpCost};
 use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
 use crate::mean_step::Mean;
-use crate::span::Span;
+use crate::span::{Span, covered};
 use crate::step::Counted;
 use crate::step_time::HostTimes;
 use crate::{Analysis, Tables};
@@ -35,7 +35,10 @@ table! {
         in_compute_ps: Option<i64>,
         /// Time from its end to the next call of any kind, for a mean step.
         after_ps: i64,
-        /// The longest such time.
+        /// Of that, when Python held the thread: not while it waited for others, as the engine of
+        /// a backward pass.
+        python_after_ps: i64,
+        /// The longest time from its end to the next call.
         longest_after_ps: i64,
         /// The call that follows the longest one.
         before: Option<String>,
@@ -54,13 +57,15 @@ impl Analysis for HostCall {
         let times = tables.model::<HostTimes>();
         let host = trace.ancestor(thread, TrackKind::Host).and_then(|it| times.of(it));
         let saving = host.map_or(&[][..], |it| &it.saving);
+        let python = host.map_or(&[][..], |it| &it.python);
         let computes_here = !trace.tracks_of(TrackKind::Device).any(|it| {
             trace
                 .tracks_below(it, TrackKind::Stream)
                 .any(|it| !trace.tracks[it.row()].events.is_empty())
         });
         let ids = BTreeMap::new();
-        let mut calls = Calls { trace, computes_here, ids, rows: Vec::new(), names, saving };
+        let mut calls =
+            Calls { trace, computes_here, ids, rows: Vec::new(), names, saving, python };
         calls.walk(thread, counted.window);
         let mut rows: Vec<HostCall> = calls
             .rows
@@ -74,6 +79,7 @@ impl Analysis for HostCall {
                 work_ps: (it.kind == "op").then_some(it.work / n),
                 in_compute_ps: (it.kind == "op").then_some(it.beside / n),
                 after_ps: it.after / n,
+                python_after_ps: it.python_after / n,
                 longest_after_ps: it.longest,
                 before: it.before.map(|at| calls.rows[at].label.clone()),
                 event: i64::from(it.event.0),
@@ -179,6 +185,8 @@ struct Calls<'a> {
     names: Vec<Option<Name>>,
     /// When the thread saved: ops called meanwhile belong to that.
     saving: &'a [Span],
+    /// When Python held it.
+    python: &'a [Span],
 }
 
 /// What an event's name says of the call that it is, or that it is part of.
@@ -205,6 +213,7 @@ struct Sum {
     /// Part of the ops' events, but not their work.
     beside: i64,
     after: i64,
+    python_after: i64,
     longest: i64,
     before: Option<usize>,
     event: EventId,
@@ -329,6 +338,8 @@ impl Calls<'_> {
             let gap = (start - end).max(0);
             let sum = &mut self.rows[before];
             sum.after = sum.after.saturating_add(gap);
+            sum.python_after =
+                sum.python_after.saturating_add(covered((end, end + gap), self.python));
             if gap > sum.longest {
                 sum.longest = gap;
                 sum.before = Some(at);
@@ -401,6 +412,7 @@ impl Calls<'_> {
                 work: 0,
                 beside: 0,
                 after: 0,
+                python_after: 0,
                 longest: 0,
                 before: None,
                 event: EventId(0),

@@ -272,6 +272,7 @@ pub mod kernel_time;
 pub mod mean_step;
 pub mod memory;
 pub mod memory_peak;
+pub mod metric;
 pub mod op_tensor;
 pub mod op_time;
 pub mod program_memory;
@@ -306,6 +307,7 @@ pub static ALL: &[&dyn AnyTable] = &[
     of::<mean_step::MeanStep>(),
     of::<memory::Memory>(),
     of::<memory_peak::MemoryPeak>(),
+    of::<metric::Metric>(),
     of::<op_tensor::OpTensor>(),
     of::<op_time::OpTime>(),
     of::<program_memory::ProgramMemory>(),

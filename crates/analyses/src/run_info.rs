@@ -4,6 +4,7 @@ use trace::dialect::{self, Dialect};
 use trace::{Dur, FactValue, OpKind, Time, Trace, TrackId, TrackKind};
 
 use crate::memory::is_allocator;
+use crate::step::Step;
 use crate::{Analysis, Tables};
 
 table! {
@@ -29,6 +30,8 @@ impl Analysis for RunInfo {
         if !frameworks.is_empty() {
             say("run", "frameworks", frameworks.join(", "));
         }
+        let parts: Vec<&str> = parts(tables).iter().map(|it| it.name()).collect();
+        say("run", "has", parts.join(", "));
         say("run", "events", trace.events.len().to_string());
         say("run", "window", window(trace).to_string());
         if let Some(origin) = trace.origin_unix_ns {
@@ -55,6 +58,57 @@ impl Analysis for RunInfo {
         }
         rows
     }
+}
+
+/// What a run may have. Of what it has not, nothing is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A timeline.
+    Events,
+    /// Steps found in it, or told by the program itself.
+    Steps,
+    /// Python stacks, sampled while it ran.
+    Stacks,
+    /// Samples of the machine.
+    Samples,
+    /// Counters of single kernels.
+    Metrics,
+    /// The curves of a training log.
+    Scalars,
+    /// Compiled programs.
+    Programs,
+}
+
+impl Part {
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Events => "events",
+            Part::Steps => "steps",
+            Part::Stacks => "stacks",
+            Part::Samples => "samples",
+            Part::Metrics => "metrics",
+            Part::Scalars => "scalars",
+            Part::Programs => "programs",
+        }
+    }
+}
+
+pub fn parts(tables: &Tables) -> Vec<Part> {
+    let trace = tables.trace();
+    let told = |it: &trace::Process| !it.steps.is_empty();
+    let mut samples = trace.tracks_of(TrackKind::Counter).filter(|&it| !is_allocator(trace, it));
+    [
+        (Part::Events, !trace.events.is_empty()),
+        (Part::Steps, trace.processes.iter().any(told) || !tables.get::<Step>().is_empty()),
+        (Part::Stacks, trace.processes.iter().any(|it| !it.stacks.samples.is_empty())),
+        (Part::Samples, samples.next().is_some()),
+        (Part::Metrics, !trace.metrics.is_empty()),
+        (Part::Scalars, !trace.scalars.is_empty()),
+        (Part::Programs, trace.programs().next().is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(part, is_there)| is_there.then_some(part))
+    .collect()
 }
 
 fn counter_peaks(trace: &Trace) -> Vec<(TrackId, f64)> {

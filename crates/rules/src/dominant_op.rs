@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use analyses::Tables;
 use analyses::what_if::{OpsInStep, ops_in_step};
+use trace::dialect;
 use trace::{Dur, OpName};
 
 use crate::dialect::Edit;
@@ -43,6 +44,10 @@ const TOO_MUCH_ONE_HOT: f64 = 0.40;
 /// An op that is more of the computing than this is the program itself.
 /// Source: choice, a guess.
 const NOTHING_ELSE: f64 = 0.97;
+
+/// One product and its gradients are not more.
+/// Source: choice, a product, its two gradients, and once more of all for a second model.
+const SOME_LAYERS: f64 = 6.0;
 
 /// Of the whole step, the op must be this part of what it must be of the computing.
 /// Source: choice, a guess.
@@ -102,7 +107,9 @@ impl Rule for DominantOp {
         let Some(OpsInStep { alone_ps: alone, runs }) = ops_in_step(tables, &names) else {
             return Verdict::Clear;
         };
-        if facts.share_of(Dur(alone)) < limit * OF_STEP {
+        // Where a name says only what kind of op it is, many runs of it are many layers.
+        let is_kind = dialect::any(|it| it.is_math(&main.name));
+        if is_kind && runs > SOME_LAYERS || facts.share_of(Dur(alone)) < limit * OF_STEP {
             return Verdict::Clear;
         }
         let step = facts.step.0;
@@ -255,27 +262,34 @@ fn is_math(op: &Op) -> bool {
     let is_any = |text: &str, words: &[&str]| words.iter().any(|it| text.contains(it));
     match op.op_type.as_str() {
         "" => !is_any(&op.name.to_ascii_lowercase(), &MOVES),
-        op_type => is_any(op_type, &MATH),
+        op_type => is_any(op_type, &MATH) || dialect::any(|it| it.is_math(op_type)),
     }
 }
 
 /// A cheaper way to the same result, where one is known.
 fn advice(op_type: &str) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|it| op_type.contains(it));
-    Some(if has(&["Concat", "concatenate", "Pack", "Tile"]) {
+    Some(if has(&["Concat", "concatenate", "Pack", "Tile", "::cat", "::stack"]) {
         "Keep the parts in a list, or write into one buffer, instead of joining them every step"
-    } else if has(&["Transpose", "transpose", "Reshape", "copy", "Slice", "slice", "StridedSlice"])
-    {
+    } else if has(&["Transpose", "transpose", "Reshape", "copy", "Slice", "slice", "contiguous"]) {
         "Store the data in the order it is read, so that nothing needs to be moved"
-    } else if has(&["TopK", "Sort", "sort", "Unique"]) {
+    } else if has(&["TopK", "Sort", "sort", "Unique", "topk", "unique"]) {
         "Use a maximum, a partial sort or buckets instead of a full sort"
-    } else if has(&["Gather", "gather", "Scatter", "scatter", "UnsortedSegment"]) {
+    } else if has(&["Gather", "gather", "Scatter", "scatter", "UnsortedSegment", "::index"]) {
         "Gather fewer, larger rows, and sort the indices"
-    } else if has(&["MatMul", "dot", "Einsum"]) {
-        "If one side is one-hot or sparse, look up its rows (tf.gather) instead of multiplying"
-    } else if has(&["Svd", "Eig", "Qr", "MatrixInverse", "MatrixSquareRoot", "MatrixLogarithm"]) {
+    } else if has(&["MatMul", "dot", "Einsum", "::mm", "::addmm", "::matmul", "::bmm"]) {
+        "If one side is one-hot or sparse, look up its rows instead of multiplying"
+    } else if has(&[
+        "Svd",
+        "Eig",
+        "Qr",
+        "MatrixInverse",
+        "MatrixSquareRoot",
+        "MatrixLogarithm",
+        "::linalg",
+    ]) {
         "Replace the full decomposition with a few power iterations, or do it every N steps"
-    } else if has(&["Cumsum", "cumsum", "scan", "While", "while"]) {
+    } else if has(&["Cumsum", "cumsum", "cumprod", "scan", "While", "while"]) {
         "Compute it in blocks, or by a closed form, instead of element by element"
     } else {
         return None;

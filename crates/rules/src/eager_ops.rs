@@ -4,6 +4,7 @@ use analyses::Tables;
 use analyses::code_site::compile_site;
 use analyses::host_call::{HostCall, eager_ops};
 use trace::Dur;
+use trace::dialect;
 
 use crate::dialect::{Edit, Words, eager_costs};
 use crate::facts::{
@@ -117,11 +118,15 @@ impl Rule for EagerOps {
         let rows = calls.iter().enumerate().filter(|it| it.1.kind != "other").map(|it| it.0);
         // All that are counted: the sentence can be checked against them.
         let rows: Vec<usize> = rows.collect();
-        let times = format!(
-            "Dispatching and the Python in between take {1}, starting and running the ops {0}",
-            Dur(eager.work_ps),
-            Dur((taken - eager.work_ps).max(0)),
-        );
+        let reaching = Dur((taken - eager.work_ps).max(0));
+        let times = match Dur(eager.work_ps) {
+            // They only hand work to a device.
+            Dur(0) => format!("Dispatching and the Python in between take {reaching}"),
+            work => format!(
+                "Dispatching and the Python in between take {reaching}, starting and running the \
+                 ops {work}"
+            ),
+        };
         let caller = function_of_step(tables);
         let mut finding = Finding::new(title, cost, facts.step);
         if let Some(it) = &caller {
@@ -140,10 +145,17 @@ impl Rule for EagerOps {
                 "If the loop's {} passes are the examples of a batch, compute them in one call",
                 it.turns
             );
-            Fix::new(Change::Vectorize, text)
-                .edit(Edit::Vectorize.with(it.turns))
-                .gives(Some(Gain::of_range(old, new)))
+            let fix = Fix::new(Change::Vectorize, text).edit(Edit::Vectorize.with(it.turns));
+            match it.perhaps_layers {
+                true => fix.untold("they may as well be the layers of the model"),
+                false => fix.gives(Some(Gain::of_range(old, new))),
+            }
         });
+        // What may not be a loop at all comes last.
+        let (in_turns, perhaps) = match turning.as_ref().is_some_and(|it| it.perhaps_layers) {
+            true => (None, in_turns),
+            false => (in_turns, None),
+        };
         let finding = in_turns.into_iter().fold(finding, Finding::fix);
         let finding = finding
             .evidence(Evidence::text(times).rows("host_call", rows.clone()))
@@ -157,7 +169,10 @@ impl Rule for EagerOps {
                     .gives(Some(gain))
                     .at(caller.filter(|_| costs.compiles_function)),
             )
-            .symptom_of(if set_up(tables, &facts).is_some() { &["small-batch"] } else { &[] })
+            .symptom_of(if set_up(tables, &facts).is_some() { &["small-batch"] } else { &[] });
+        let finding = perhaps
+            .into_iter()
+            .fold(finding, Finding::fix)
             .symptom_of(if are_in_slow_steps(tables, cost) { &["step-outliers"] } else { &[] });
         if turning.is_some() && costs.one_op_ps.is_none() {
             return finding.found();
@@ -202,6 +217,8 @@ struct Loop {
     /// In the calls, and in Python between them.
     takes_ps: i64,
     work_ps: i64,
+    /// Its calls have weights: each turn may be another layer.
+    perhaps_layers: bool,
 }
 
 impl Loop {
@@ -226,6 +243,7 @@ impl Loop {
             calls_per_step: times(turns),
             takes_ps: made_by(turns).map(|it| it.total_ps + it.between_ps()).sum(),
             work_ps: made_by(turns).filter_map(|it| it.work_ps).sum(),
+            perhaps_layers: made_by(turns).any(|it| dialect::any(|one| one.is_layer(&it.call))),
         })
     }
 

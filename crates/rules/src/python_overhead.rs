@@ -88,9 +88,16 @@ impl Rule for PythonOverhead {
         if let Some(place) = where_it_is(tables) {
             finding = finding.evidence(place);
         }
+        let between = match Dur(python.0 - cost.0) {
+            Dur(0) => String::new(),
+            it => format!(", {it} of it between single ops"),
+        };
         finding = finding.evidence(
-            Evidence::text(format!("Outside any framework call: {}", facts.per_step(python)))
-                .steps("python", Facts::rows(tables)),
+            Evidence::text(format!(
+                "Outside any framework call: {}{between}",
+                facts.per_step(python)
+            ))
+            .steps("python", Facts::rows(tables)),
         );
         let known = holder.is_some();
         if let Some(place) = place_of_loop(tables).filter(|_| !known) {
@@ -204,8 +211,8 @@ const FAR_MORE: f64 = 1.5;
 /// Between which calls most of the Python is.
 fn where_it_is(tables: &Tables) -> Option<Evidence> {
     let calls = tables.get::<HostCall>();
-    let (row, call) = calls.iter().enumerate().max_by_key(|it| it.1.after_ps)?;
-    let after = Dur(call.after_ps);
+    let (row, call) = calls.iter().enumerate().max_by_key(|it| it.1.python_after_ps)?;
+    let after = Dur(call.python_after_ps);
     let text = match call.before.as_deref() {
         Some(before) if before == call.call => {
             format!("{after} per step passes between one call of {before} and the next")

@@ -14,7 +14,10 @@ use analyses::input_stage::pipeline::{Pipeline, without_indices};
 use analyses::mean_step::{MeanStep, unknown};
 use analyses::op_time::OpTime;
 use analyses::pace::Pace;
-use analyses::run_info::{Device, Hidden, devices, frameworks, hidden_devices, unrecorded, window};
+pub use analyses::run_info::Part;
+use analyses::run_info::{
+    Device, Hidden, devices, frameworks, hidden_devices, parts, unrecorded, window,
+};
 use analyses::runtime_call::RuntimeCall;
 use analyses::step::{Step, median, percentile};
 use analyses::stream_sum::StreamSums;
@@ -58,6 +61,7 @@ pub struct RunFacts {
     pub frameworks: Vec<&'static str>,
     pub hosts: Vec<String>,
     pub ranks: Ranks,
+    pub parts: Vec<Part>,
     /// Those on which anything was seen to run.
     pub devices: Vec<Device>,
     /// Those that are there, and of which nothing was recorded.
@@ -96,10 +100,14 @@ impl RunFacts {
         self.devices.iter().filter(|it| it.computes).count()
     }
 
+    pub fn has(&self, part: Part) -> bool {
+        self.parts.contains(&part)
+    }
+
     /// The sentence about devices of which nothing was recorded.
     pub fn unrecorded_devices(&self) -> Option<String> {
         // Of a damaged file nobody knows what was recorded.
-        if self.events == 0 {
+        if !self.has(Part::Events) {
             return None;
         }
         unrecorded(&[&self.devices[..], &self.silent_devices[..]].concat())
@@ -174,6 +182,7 @@ impl Session {
                     .map(|it| trace.track_name(it).to_owned())
                     .collect(),
                 ranks: Ranks::of(trace),
+                parts: parts(self.tables()),
                 devices: used,
                 silent_devices: silent,
                 window: window(trace),

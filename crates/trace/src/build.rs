@@ -17,8 +17,8 @@ use crate::lineage::Lineage;
 use crate::scalar::Logs;
 use crate::{
     ArgRun, ArgSource, Args, Blob, Counter, Detail, DetailId, Dur, EdgeKind, Edges, EventId,
-    Events, Fact, FactValue, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, OpKinds, Process,
-    Scalar, SeriesId, StrId, Strings, Time, Trace, Track, TrackId, TrackKind,
+    Events, Fact, FactValue, Metric, NO_ROW, Note, NoteKind, Number, NumberKey, OpKind, OpKinds,
+    Process, Scalar, SeriesId, StrId, Strings, Time, Trace, Track, TrackId, TrackKind,
 };
 
 /// A row that a source reserved and could not fill.
@@ -53,6 +53,7 @@ pub struct TraceBuilder {
     arrives: Vec<Keys>,
     numbers: Vec<Number>,
     counters: Vec<Counter>,
+    metrics: Vec<Metric>,
     facts: Vec<Fact>,
     fact_lookup: HashTable<usize>,
     blobs: Vec<Blob>,
@@ -364,6 +365,11 @@ impl TraceBuilder {
         self.counters.push(Counter { track, time, value });
     }
 
+    /// What a device counted of one run.
+    pub fn metric(&mut self, metric: Metric) {
+        self.metrics.push(metric);
+    }
+
     pub fn fact(&mut self, track: TrackId, key: &str, value: FactValue) {
         let Self { facts, fact_lookup, hasher, .. } = self;
         let entry = fact_lookup.entry(
@@ -543,6 +549,7 @@ impl TraceBuilder {
             edges,
             numbers,
             counters,
+            metrics: self.metrics,
             facts: self.facts,
             blobs: self.blobs,
             args: Args { runs: self.args, read_as, sources: self.sources, ..Args::default() },

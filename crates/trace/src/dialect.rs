@@ -160,6 +160,16 @@ pub trait Dialect: Debug + Sync {
         false
     }
 
+    /// Products and the like: what a model is made of.
+    fn is_math(&self, _op: &str) -> bool {
+        false
+    }
+
+    /// An op that mostly has weights of its own: one after the other they are a model's layers.
+    fn is_layer(&self, _op: &str) -> bool {
+        false
+    }
+
     /// What an op's event takes beside the op's own work, where the whole event is the op and no
     /// other shows its run.
     fn beside_work(&self, _op: &str) -> Option<OpCost> {

@@ -60,6 +60,8 @@ pub struct Trace {
     pub numbers: Vec<Number>,
     /// Values over time, sorted by track and time.
     pub counters: Vec<Counter>,
+    /// What was counted while work ran, by work: figures without a time of their own.
+    pub metrics: Vec<Metric>,
     /// What a source said about a track: clock rates, versions, vendors. Sorted by track.
     pub facts: Vec<Fact>,
     /// Embedded files, as compiled programs, left in the source's bytes.
@@ -77,6 +79,20 @@ pub struct Trace {
     pub clock_shifts: Vec<ClockShift>,
     /// What the sources had to skip or guess.
     pub notes: Vec<Note>,
+}
+
+/// A figure that a device's counters gave for one run of a kernel, or for a range of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Metric {
+    /// The device.
+    pub track: TrackId,
+    /// What ran.
+    pub of: StrId,
+    /// Which of the measured runs on that device, counted from 0.
+    pub nth: u32,
+    /// The counter, as its makers call it.
+    pub name: StrId,
+    pub value: f64,
 }
 
 /// A row number with a type.

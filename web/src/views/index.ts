@@ -59,7 +59,11 @@ const ALL: (View | false)[] = [
   {
     id: "input",
     title: "Input",
-    needs: { tables: ["input_stage"], category: "input", without: "No stage of tf.data ran" },
+    needs: {
+      tables: ["input_stage", "batch_loader"],
+      category: "input",
+      without: "No loader was seen",
+    },
     load: () => import("./input"),
   },
   {

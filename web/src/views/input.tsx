@@ -35,18 +35,30 @@ interface Stage {
   limits: boolean;
 }
 
+interface Loader {
+  made_in: string;
+  batches_per_step: number;
+  wait_ps: number;
+  longest_ps: number;
+  ops_ps: number;
+  function: string | null;
+  place: string | null;
+}
+
 export default function Input({ run }: ViewProps) {
   const { value: report, error } = useReport(run);
   const { value: stages, error: failed } = useTable(run, "input_stage");
+  const { value: loaders } = useTable(run, "batch_loader");
   const { value: changes } = useTable(run, "what_if");
   if (error ?? failed) return <Failed error={(error ?? failed)!} />;
-  if (!report || !stages) return <Coming />;
+  if (!report || !stages || !loaders) return <Coming />;
   const ofInput = changes ? records<WhatIf>(changes).filter(isOfInput) : null;
   return (
     <div class="pad input-view">
       <h1>{headline(report)}</h1>
       <FindingsAbout report={report} rules={/^input-/} />
-      {stages.total === 0 ? (
+      {loaders.total > 0 && <Loaders loaders={records<Loader>(loaders)} doc={loaders.columns} />}
+      {stages.total === 0 && loaders.total > 0 ? null : stages.total === 0 ? (
         <None report={report} />
       ) : (
         <>
@@ -107,9 +119,67 @@ function None({ report }: { report: Report }) {
   }
   return (
     <Empty command="strobe run -- python train.py">
-      There is no tf.data in this profile, and other loaders leave no stages behind. The lines of
-      Python that make batches are sampled by:
+      No loader left its marks in this profile: neither stages of tf.data nor a DataLoader of
+      PyTorch. The lines of Python that make batches are sampled by:
     </Empty>
+  );
+}
+
+/** Loaders that make batches in Python: what of that the training thread waits for. */
+function Loaders({ loaders, doc }: { loaders: Loader[]; doc: { name: string; doc: string }[] }) {
+  const lit = litRows(route.value.params, "batch_loader");
+  const about = (name: string) => doc.find((it) => it.name === name)?.doc;
+  const anyFunction = loaders.some((it) => it.function !== null);
+  return (
+    <section class="section">
+      <h2>Loaders that make batches in Python</h2>
+      <div class="scrolls" tabIndex={0} role="group" aria-label="Loaders">
+        <table class="quiet" aria-label="Loaders">
+          <thead>
+            <tr>
+              <th title={about("made_in")}>batches are made in</th>
+              <Head name="batches_per_step" about={about}>
+                batches a step
+              </Head>
+              <Head name="wait_ps" about={about}>
+                in the loader, a step
+              </Head>
+              <Head name="ops_ps" about={about}>
+                of it in ops
+              </Head>
+              <Head name="longest_ps" about={about}>
+                longest, one batch
+              </Head>
+              {anyFunction && <th title={about("function")}>most of it in</th>}
+            </tr>
+          </thead>
+          <tbody>
+            {loaders.map((it, at) => (
+              <tr key={it.made_in} class={lit.has(at) ? "lit" : ""}>
+                <th scope="row">
+                  {it.made_in === "workers" ? "worker processes" : `the ${it.made_in}`}
+                </th>
+                <td class="number">{number(it.batches_per_step)}</td>
+                <td class="number">{time(it.wait_ps)}</td>
+                <td class="number">{time(it.ops_ps)}</td>
+                <td class="number">{time(it.longest_ps)}</td>
+                {anyFunction && (
+                  <td>
+                    {it.function ?? UNKNOWN} <span class="faint">{it.place}</span>
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {loaders.some((it) => it.made_in === "workers") && (
+        <p class="faint">
+          What the workers do is in none of the profile's events: time in the loader is what they
+          are behind by.
+        </p>
+      )}
+    </section>
   );
 }
 

@@ -21,6 +21,7 @@ const VIEW_OF: Record<string, { id: string; title: string }> = {
   kernel_time: { id: "kernels", title: "Kernels" },
   copy: { id: "kernels", title: "Kernels" },
   input_stage: { id: "input", title: "Input" },
+  batch_loader: { id: "input", title: "Input" },
   memory: { id: "memory", title: "Memory" },
   memory_peak: { id: "memory", title: "Memory" },
   program_memory: { id: "memory", title: "Memory" },

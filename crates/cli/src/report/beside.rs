@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use session::report::Report;
 use session::report::beside::{CodeLine, MachineUse, RunSteps};
 use session::report::words::{percent, thousands};
+use session::report::{Part, Report};
 
 use crate::output::{Grid, Output, wrap};
 
 /// With a profile, findings say what follows from it.
 fn is_shown(report: &Report) -> bool {
-    report.run.events == 0
+    !report.run.has(Part::Events)
 }
 
 pub fn text(report: &Report, out: &Output) -> String {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use rules::{Cause, Fix, Severity};
-use session::report::Report;
 use session::report::words::{figures_in_words, gain_in_words, range_in_words};
+use session::report::{Part, Report};
 use trace::Dur;
 
 use crate::output::{Output, wrap};
@@ -134,7 +134,7 @@ pub fn not_checked(report: &Report, all: bool, out: &Output) -> String {
     if rules.is_empty() {
         return String::new();
     }
-    if report.run.events == 0 {
+    if !report.run.has(Part::Events) {
         return "\n No checks were made: there is no profile here.\n".to_owned();
     }
     if !all {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use analyses::run_info::Part;
 use trace::{FactValue, Trace, TrackKind, dialect};
 
 use super::Report;
@@ -48,9 +49,9 @@ pub fn facts(report: &Report) -> Vec<String> {
         parts.push(titles.join(", "));
     }
     // Which devices there were is not known without a profile; a training log knows neither.
-    parts.extend(hosts(report).map(|it| match run.events {
-        0 => it,
-        _ => format!("{it}, {}", devices(report)),
+    parts.extend(hosts(report).map(|it| match run.has(Part::Events) {
+        true => format!("{it}, {}", devices(report)),
+        false => it,
     }));
     if let Some(steps) = &report.steps {
         let all = steps.count + steps.warmup_skipped + steps.partial;

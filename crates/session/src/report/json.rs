@@ -68,6 +68,7 @@ pub fn as_json(report: &Report) -> Value {
             "frameworks": run.frameworks,
             "hosts": run.hosts,
             "facts": super::facts(report),
+            "has": run.parts.iter().map(|it| it.name()).collect::<Vec<_>>(),
             "devices": devices,
             "window_ms": ms(run.window),
             "events": run.events,

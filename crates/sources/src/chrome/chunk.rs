@@ -73,6 +73,15 @@ pub struct Level {
     pub is_memory: bool,
 }
 
+/// What a range that was counted says of one counter.
+#[derive(Debug, Clone, Copy)]
+pub struct Count {
+    pub row: u32,
+    pub track: u32,
+    pub name: TextId,
+    pub value: f64,
+}
+
 /// Of which op and which call a row is.
 #[derive(Debug, Clone, Copy)]
 pub struct Link {
@@ -111,6 +120,7 @@ pub struct Decoded {
     pub flows: Vec<FlowPoint>,
     pub halves: Vec<Half>,
     pub levels: Vec<Level>,
+    pub counts: Vec<Count>,
     pub labels: Vec<Label>,
     /// What the profiler said of its own window: from, to.
     pub window: Option<(i64, i64)>,
@@ -361,6 +371,14 @@ impl Decoded {
             self.numbers.push((row, NumberKey::Step, step));
         }
         self.arguments(lookup, it, &named, row, start);
+        if it.cat == b"cuda_profiler_range" {
+            fields(it.args, |key, value| {
+                if let Some(value) = float(value) {
+                    let name = self.text(lookup, &text(key));
+                    self.counts.push(Count { row, track, name, value });
+                }
+            });
+        }
         if named.class == Class::HostSummary && it.cat == b"Trace" {
             let (from, to) = self.window.unwrap_or((start, start));
             self.window = Some((from.min(start), to.max(start.saturating_add(dur))));

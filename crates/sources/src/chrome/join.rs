@@ -4,8 +4,8 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use serde_json::Value;
 use trace::{
-    ArgRun, Args, Detail, Dur, EdgeKind, EventId, FactValue, Identity, KeyBatch, Keys, NoteKind,
-    Time, TraceBuilder, TrackId, TrackKind,
+    ArgRun, Args, Detail, Dur, EdgeKind, EventId, FactValue, Identity, KeyBatch, Keys, Metric,
+    NoteKind, Time, TraceBuilder, TrackId, TrackKind,
 };
 
 use super::chunk::{BAD_TIME, Decoded, FlowPoint, Link, Shape, TrackKey};
@@ -54,6 +54,9 @@ impl Joined {
                 .collect();
             for run in &mut piece.runs {
                 run.0 = of_file[run.0 as usize];
+            }
+            for count in &mut piece.counts {
+                count.track = of_file[count.track as usize];
             }
             for half in &mut piece.halves {
                 half.track = of_file[half.track as usize];
@@ -170,6 +173,7 @@ impl Joined {
             }
         }
 
+        self.hand_over_counts(&tracks, &texts, out);
         let mut rest = out.columns(rows);
         let mut work = Vec::with_capacity(self.pieces.len());
         let pieces = std::mem::take(&mut self.pieces);
@@ -195,6 +199,28 @@ impl Joined {
             }
         });
         debug_assert_eq!(first_rows.iter().map(|it| it.1).sum::<usize>(), n_rows);
+    }
+
+    /// Ranges follow one another on a device: the profiler counts nothing else meanwhile.
+    fn hand_over_counts(&self, tracks: &[TrackId], texts: &[Vec<u32>], out: &mut TraceBuilder) {
+        let mut n_ranges: HashMap<TrackId, u32> = HashMap::new();
+        let mut last = None;
+        for (nth, (piece, texts)) in self.pieces.iter().zip(texts).enumerate() {
+            for it in &piece.counts {
+                let device = tracks[it.track as usize];
+                let next = n_ranges.entry(device).or_default();
+                if last.replace((nth, it.row)) != Some((nth, it.row)) {
+                    *next += 1;
+                }
+                out.metric(Metric {
+                    track: device,
+                    of: trace::StrId(texts[piece.name[it.row as usize] as usize]),
+                    nth: *next - 1,
+                    name: trace::StrId(texts[it.name as usize]),
+                    value: it.value,
+                });
+            }
+        }
     }
 
     fn tell_damage(&mut self, out: &mut TraceBuilder) {

@@ -86,6 +86,23 @@ impl Dialect for Torch {
         })
     }
 
+    fn is_math(&self, op: &str) -> bool {
+        const MATH: [&str; 9] =
+            ["mm", "conv", "matmul", "linear", "einsum", "attention", "lstm", "gru", "rnn"];
+        op.split_once("::").is_some_and(|(namespace, op)| {
+            is_namespace(namespace)
+                && !op.starts_with("linalg")
+                && MATH.iter().any(|it| op.contains(it))
+        })
+    }
+
+    fn is_layer(&self, op: &str) -> bool {
+        const LAYERS: [&str; 6] =
+            ["linear", "conv", "batch_norm", "layer_norm", "group_norm", "embedding"];
+        let name = op.strip_prefix("aten::").unwrap_or("");
+        LAYERS.iter().any(|it| name.starts_with(it))
+    }
+
     fn beside_work(&self, op: &str) -> Option<OpCost> {
         let (namespace, op) = op.split_once("::")?;
         if !is_namespace(namespace) {
