@@ -19,6 +19,7 @@ WAYS = {
     "sync": "HTA counts synchronisation and other events that name a stream as work of the GPU",
     "nostream": "HTA leaves out work that names no stream",
     "name": "HTA tells communication and copies by names of its own",
+    "first": "HTA takes the first event of the file for the launch of work that has none in the trace",
     "twice": "HTA counts work twice whose launch is in the trace twice",
 }
 WORK = {b: a for a, all_of in {
@@ -182,7 +183,8 @@ class Plain:
         self.rounds = any(not isinstance(it.get("ts"), int) for it in events)
         self.rows = []
         steps = set()
-        for it in events:
+        self.first = None
+        for nth, it in enumerate(events):
             if it.get("dur") is None or it.get("cat") is None or it["cat"] == "Trace" or it.get("ts") is None:
                 continue
             args = it.get("args") if isinstance(it.get("args"), dict) else {}
@@ -190,6 +192,7 @@ class Plain:
                    "stream": whole_number(args.get("stream", -1)), "correlation": whole_number(args.get("correlation", -1))}
             row["on_gpu"] = row["stream"] >= 0 and row["correlation"] >= 0 or row["name"] in ("Event Sync", "Context Sync")
             self.rows.append(row)
+            self.first = row if nth == 0 else self.first
             if "ProfilerStep" in row["name"]:
                 steps.add(row["name"])
         self.steps = steps if len(steps) > 1 else set()
@@ -206,6 +209,7 @@ class Plain:
             "name": any(self.type_of(it, False) != self.type_of(it, True) for it in self.rows if it["cat"] in WORK),
         }
         launches = Counter(it["correlation"] for it in self.rows if not it["on_gpu"] and it["correlation"] >= 0)
+        there["first"] = bool(self.first) and any(it["correlation"] >= 0 and not launches[it["correlation"]] for it in work)
         there["twice"] = bool(self.steps) and any(launches[it["correlation"]] > 1 for it in work)
         return [way for way, is_there in there.items() if is_there]
 
@@ -245,6 +249,9 @@ class Plain:
                 if start < last:
                     calls[it["correlation"]] = start
                     launches[it["correlation"]] += 1
+        unlaunched = None
+        if "first" in ways and (start := self.span(self.first, is_rounded)[0]) < last:
+            unlaunched = start
         found = []
         for it in self.rows:
             is_work = it["cat"] in WORK
@@ -257,7 +264,8 @@ class Plain:
                 times = times if "twice" in ways else min(times, 1)
             type_ = self.type_of(it, "name" in ways or not is_work)
             stream = str(it["stream"] if it["stream"] != -1 else it["tid"])
-            made = Work(it["name"], type_, stream, start, end, calls.get(it["correlation"]), it["cat"] in HTA_IDLE)
+            launched = calls.get(it["correlation"], unlaunched if it["correlation"] >= 0 else None)
+            made = Work(it["name"], type_, stream, start, end, launched, it["cat"] in HTA_IDLE)
             found += [made] * times
         return found
 
