@@ -49,12 +49,19 @@ class Work:
 # --- the figures, of anybody's events
 
 
-def union(spans):
-    total, until = 0, -math.inf
+def merged(spans):
+    """As HTA merges: of spans that a rounding turned round (end before start) the length is negative."""
+    found, until = [], -math.inf
     for start, end in sorted(spans):
-        total += max(0, end - max(start, until))
+        if not found or start > until:
+            found.append([start, end])
+        found[-1][1] = max(found[-1][1], end)
         until = max(until, end)
-    return total
+    return found
+
+
+def union(spans):
+    return sum(end - start for start, end in merged(spans))
 
 
 def figures(all_work):
@@ -99,18 +106,17 @@ def figures(all_work):
 
 def overlaps(of_type):
     """Time in which just these types ran."""
-    order = ["COMPUTATION", "COMMUNICATION", "MEMORY"]
+    values = {"COMPUTATION": 1, "COMMUNICATION": 2, "MEMORY": 4}
     edges = []
-    for name in order:
-        edges += [(at, step, name) for start, end in of_type[name] for at, step in ((start, 1), (end, -1))]
+    for name, value in values.items():
+        edges += [(at, step) for start, end in merged(of_type[name]) for at, step in ((start, value), (end, -value))]
     edges.sort(key=lambda it: it[0])
-    running, found, last = Counter(), Counter(), None
-    for at, step, name in edges:
-        now = " overlapping ".join(it for it in order if running[it])
-        if now and at > last:
-            found[now] += at - last
-        running[name] += step
-        last = at
+    running, found = 0, Counter()
+    for (at, step), (until, _) in itertools.pairwise(edges):
+        running += step
+        # As HTA has it; below zero where a span was turned round.
+        if running > 0 and until > at:
+            found[" overlapping ".join(name for name, value in values.items() if running & value)] += until - at
     return found
 
 
