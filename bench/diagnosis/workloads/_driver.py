@@ -16,6 +16,7 @@ import json
 import multiprocessing
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -58,12 +59,27 @@ class Run:
         self.profiled, self.port, self.window_ms = not options.no_profile, options.server, options.server_ms
         self.marked = self.profiled and not options.no_marks
         self.starts, self.parts, self.client = [], {}, None
-        self.on = False
+        self.on, self.rank, self.others = False, 0, []
         self.out.mkdir(parents=True, exist_ok=True)
         # Data files of a workload are made anew by each run and vanish with it.
         self.scratch = Path(tempfile.mkdtemp(prefix="strobe-diagnosis-"))
         if self.port:
             self._server()
+
+    def ranks(self, count):
+        """Starts the other ranks as torchrun would, each with this script's own command. To be called before torch is
+        imported. Rank 0 writes measured.json."""
+        if "RANK" in os.environ:
+            self.rank = int(os.environ["RANK"])
+            return self.rank
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        os.environ.update(WORLD_SIZE=str(count), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), OMP_NUM_THREADS="1",
+                          RANK="0")
+        for rank in range(1, count):
+            command = [sys.executable, *sys.argv]
+            self.others.append(subprocess.Popen(command, env={**os.environ, "RANK": str(rank)}))
+        return 0
 
     # The capture
 
@@ -127,7 +143,7 @@ class Run:
             self.prof.step()
         self.prof.stop()
         if not self.marked:
-            self.prof.export_chrome_trace(str(self.out / "trace.json"))
+            self.prof.export_chrome_trace(str(self.out / f"trace{self.rank}.json"))
 
     # A loop of one's own
 
@@ -244,7 +260,10 @@ class Run:
             "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             "step_ms": [round(it, 4) for it in times],
         }
-        (self.out / "measured.json").write_text(json.dumps(measured, indent=1))
+        for process in self.others:
+            process.wait()
+        if self.rank == 0:
+            (self.out / "measured.json").write_text(json.dumps(measured, indent=1))
         subprocess.run(["rm", "-rf", str(self.scratch)])
         for worker in multiprocessing.active_children():
             worker.kill()
