@@ -1,5 +1,5 @@
-"""Bird calls from a network share: each clip takes some milliseconds to arrive, then its spectrogram is taken. A Trainer
-class runs the model.
+"""Bird calls from a network share: each clip takes some milliseconds to arrive, then its spectrogram is taken. A
+Trainer class runs the model.
 
 Planted: one worker, which waits for the share most of the time. Fix: eight workers.
 """

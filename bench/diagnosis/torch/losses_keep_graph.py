@@ -1,12 +1,12 @@
-"""Gait recognition; the epoch's mean loss is summed up with `total = total + loss`, which keeps the graph, and with it
-the activations, of every step.
+"""Gait recognition; every step also looks at the loss of a held-out batch and sums it up with `total = total + loss`,
+which keeps the graph, and with it the activations, of every step.
 
-Planted: memory grows by some 16 MB per step. Fix: total += loss.item(). It saves memory, so the speed-up is not judged.
+Planted: memory grows in each step. Fix: total + loss.item(). It saves memory, so the speed-up is not judged.
 """
 TRUTH = {
     "framework": "pytorch", "first_finding": "memory-leak",
     "also_right": ["memory-pressure"], "must_name": [], "healthy": False, "kind": "compute", "speedup": False,
-    "fix": "total += loss.item()",
+    "fix": "total = total + held_out_loss.item()",
 }
 from _driver import Run
 
@@ -29,13 +29,12 @@ torch.manual_seed(28)
 model = Gait()
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
 x, y = torch.randn(128, 6, 256), torch.randn(128, 1)
+held_x, held_y = torch.randn(128, 6, 256), torch.randn(128, 1)
 total = 0.0
 for step in run.loop():
-    prediction = model(x)
-    # The penalty's graph is not freed by backward, as only the loss without it is differentiated.
-    loss = (prediction - y).square().mean()
-    penalty = loss + 1e-4 * prediction.abs().mean()
+    loss = (model(x) - y).square().mean()
     optimizer.zero_grad()
-    loss.backward(retain_graph=not run.fixed)
+    loss.backward()
     optimizer.step()
-    total += penalty.item() if run.fixed else penalty
+    held_out_loss = (model(held_x) - held_y).square().mean()
+    total = total + (held_out_loss.item() if run.fixed else held_out_loss)

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 torch.manual_seed(12)
-model = nn.Sequential(nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 128), nn.GELU(), nn.Linear(128, 1024), nn.GELU(),
-                      nn.Linear(1024, 1024))
+model = nn.Sequential(nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 128), nn.GELU(), nn.Linear(128, 1024),
+                      nn.GELU(), nn.Linear(1024, 1024))
 optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 signals = torch.randn(4096, 1024)
 for step in run.loop():

@@ -1,7 +1,7 @@
 """A Trainer with callbacks, trained on sensor windows. ModelCheckpoint writes the model whenever the moving loss is the
 lowest so far, which early in training is nearly always.
 
-Planted: torch.save, some with a copy for the history, stalls the steps. Fix: check every 200th step.
+Planted: torch.save, and a copy of the file, in nearly every step. Fix: check every 200th step.
 """
 TRUTH = {
     "framework": "pytorch", "first_finding": "checkpoint-stall",
@@ -49,7 +49,8 @@ class Trainer:
 
 
 torch.manual_seed(27)
-model = nn.Sequential(nn.Flatten(), nn.Linear(1200, 1500), nn.ReLU(), nn.Linear(1500, 1000), nn.ReLU(), nn.Linear(1000, 8))
+model = nn.Sequential(nn.Flatten(), nn.Linear(1200, 1500), nn.ReLU(), nn.Linear(1500, 1000), nn.ReLU(),
+                      nn.Linear(1000, 8))
 trainer = Trainer(model, [ModelCheckpoint(run.scratch)])
 windows = torch.randn(64, 100, 12)
 targets = windows.mean(1)[:, :8] * 10
