@@ -1,6 +1,6 @@
 """A small transformer for ticket routing, trained with an Adam that someone wrote as a Python loop over parameters.
 
-Planted: eight small ops per parameter, one parameter after the other. Fix: torch.optim.Adam(fused=True).
+Planted: a dozen small ops per parameter, one parameter after the other. Fix: torch.optim.Adam(fused=True).
 """
 TRUTH = {
     "change": "fused-optimizer",

@@ -17,8 +17,6 @@ from torch import nn
 
 
 class Gate(nn.Module):
-    """One small network per column of the table."""
-
     def __init__(self, width=24):
         super().__init__()
         self.scale = nn.Parameter(torch.ones(width))

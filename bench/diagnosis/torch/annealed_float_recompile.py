@@ -1,4 +1,4 @@
-"""A Gumbel-softmax network whose temperature is a Python number on the module, lowered in each epoch of four steps.
+"""A Gumbel-softmax network whose temperature is a Python number on the module, lowered after every fourth step.
 
 Planted: torch.compile guards on the number and compiles again when it changes. Fix: keep the temperature in a buffer.
 """
@@ -6,7 +6,7 @@ TRUTH = {
     "change": "tensor-argument",
     "framework": "pytorch", "first_finding": "recompilation",
     "also_right": ["retracing"], "same_fix": ["retracing"], "must_name": [], "healthy": False, "kind": "compile",
-    "fix": "self.register_buffer(\"stage\", torch.tensor(...)) and fill_ instead of a Python attribute",
+    "fix": "self.register_buffer(\"epoch\", torch.tensor(...)) and fill_ instead of a Python attribute",
 }
 import os
 

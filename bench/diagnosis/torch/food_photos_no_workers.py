@@ -22,7 +22,7 @@ torch.manual_seed(0)
 
 class FoodPhotos(Dataset):
     def __init__(self, size=1600):
-        self.pixels = np.random.default_rng(0).integers(0, 256, (64, 160, 160, 3), np.uint8)
+        self.pixels = np.random.default_rng(0).integers(0, 256, (64, 224, 224, 3), np.uint8)
         self.size = size
 
     def __len__(self):
@@ -32,13 +32,13 @@ class FoodPhotos(Dataset):
         rng = np.random.default_rng(index)
         photo = self.pixels[index % 64].astype(np.float32) / 255
         top, left = rng.integers(0, 32, 2)
-        photo = photo[top:top + 128, left:left + 128]
+        photo = photo[top:top + 192, left:left + 192]
         if rng.random() < 0.5:
             photo = photo[:, ::-1]
         photo = np.clip((photo - photo.mean()) * rng.uniform(0.7, 1.3) + rng.uniform(0.3, 0.7), 0, 1)
         photo = photo ** rng.uniform(0.8, 1.2)
         photo = (photo - (0.485, 0.456, 0.406)) / (0.229, 0.224, 0.225)
-        photo = photo.reshape(64, 2, 64, 2, 3).mean((1, 3))
+        photo = photo.reshape(64, 3, 64, 3, 3).mean((1, 3))
         return torch.from_numpy(np.ascontiguousarray(photo.transpose(2, 0, 1), np.float32)), index % 20
 
 

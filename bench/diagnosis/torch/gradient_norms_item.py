@@ -5,9 +5,8 @@ Planted: 400 small norms and .item() per step. Fix: every 50th step. On a CPU .i
 that of the small calls, not of synchronising.
 """
 TRUTH = {
-    "change": "every-n-steps",
-    "framework": "pytorch", "first_finding": "sync-stall",
-    "also_right": ["python-overhead", "eager-ops", "tiny-ops"], "same_fix": ["python-overhead"], "must_name": [],
+    "framework": "pytorch", "first_finding": "python-overhead",
+    "also_right": ["sync-stall", "eager-ops", "tiny-ops"], "same_fix": ["sync-stall"], "must_name": [],
     "healthy": False, "kind": "runtime",
     "fix": "if step % 50 == 0: print({name: p.grad.norm().item() ...})",
 }

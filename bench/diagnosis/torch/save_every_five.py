@@ -19,7 +19,7 @@ model = nn.Sequential(nn.Linear(1024, 1024), nn.GELU(), nn.Linear(1024, 128), nn
 optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 signals = torch.randn(4096, 1024)
 for step in run.loop():
-    x = signals[torch.randint(0, 4096, (64,))]
+    x = signals[torch.randint(0, 4096, (16,))]
     loss = nn.functional.mse_loss(model(x), x)
     optimizer.zero_grad()
     loss.backward()

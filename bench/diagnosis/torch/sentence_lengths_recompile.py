@@ -6,7 +6,7 @@ TRUTH = {
     "change": "pad-shapes",
     "framework": "pytorch", "first_finding": "recompilation",
     "also_right": ["retracing"], "same_fix": ["retracing"], "must_name": [], "healthy": False, "kind": "compile",
-    "fix": "pad to a multiple of 48 words in the loop",
+    "fix": "pad all sentences to 48 words",
 }
 import os
 

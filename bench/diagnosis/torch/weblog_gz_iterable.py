@@ -12,6 +12,7 @@ import gzip
 import itertools
 import json
 import random
+import re
 import zlib
 
 from _driver import Run
@@ -21,14 +22,14 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-BUCKETS = 20_000
+BUCKETS, WORD = 20_000, re.compile(r"\w+")
 draw = random.Random(6)
 files = [run.scratch / f"log{number}.json.gz" for number in range(4)]
 for file in files:
     with gzip.open(file, "wt", compresslevel=3) as out:
-        for _ in range(3000):
+        for _ in range(4000):
             event = {"user": draw.randrange(5000), "clicked": draw.random() < 0.2, "age": draw.randrange(18, 80),
-                     "pages": [f"/shop/{draw.randrange(2000)}" for _ in range(12)],
+                     "pages": [f"/shop/{draw.randrange(90)}/{draw.randrange(2000)}?from=search" for _ in range(40)],
                      "agent": "Mozilla/5.0 (X11; Linux x86_64)" + "x" * draw.randrange(30)}
             out.write(json.dumps(event) + "\n")
 
@@ -41,7 +42,8 @@ class Clicks(IterableDataset):
             with gzip.open(file, "rt") as lines:
                 for line in lines:
                     event = json.loads(line)
-                    pages = [zlib.crc32(page.encode()) % BUCKETS for page in event["pages"]]
+                    words = [word for page in event["pages"] for word in WORD.findall(page.lower())]
+                    pages = [zlib.crc32(word.encode()) % BUCKETS for word in words]
                     yield torch.tensor(pages), event["age"] / 80, float(event["clicked"])
 
 
