@@ -24,7 +24,7 @@ class HardPixels(nn.Module):
 
 
 torch.manual_seed(22)
-model = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 1, 3, padding=1))
+model = nn.Sequential(nn.Conv2d(1, 32, 4, 4), nn.ReLU(), nn.Conv2d(32, 16, 1), nn.PixelShuffle(4))
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
 criterion = HardPixels()
 images = torch.rand(8, 1, 384, 384)

@@ -1,4 +1,4 @@
-"""Learns a room's echo: a convolution of audio with a kernel of 2,048 samples, done directly.
+"""Learns a room's echo: a convolution of audio with a kernel of 1,024 samples, done directly.
 
 Planted: the convolution with a huge kernel. Fix: multiply in the frequency domain (torch.fft).
 """
@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-LENGTH, TAPS = 8192, 2048
+LENGTH, TAPS = 8192, 1024
 
 
 class Room(nn.Module):
