@@ -1,4 +1,4 @@
-"""A Gumbel-softmax network whose temperature is a Python number on the module, lowered after every fourth step.
+"""A Gumbel-softmax network whose temperature is a Python number on the module, lowered after every tenth step.
 
 Planted: torch.compile guards on the number and compiles again when it changes. Fix: keep the temperature in a buffer.
 """
@@ -12,7 +12,7 @@ import os
 
 from _driver import Run
 
-run = Run("torch", warm=4, steps=16, record_shapes=True)
+run = Run("torch", warm=4, steps=20, record_shapes=True)
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(run.scratch / "inductor")
 import torch
 from torch import nn
@@ -39,13 +39,13 @@ torch.manual_seed(17)
 model = Codes()
 reconstruct = torch.compile(model, dynamic=False)
 optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-digits = torch.rand(512, 784)
+digits = torch.rand(2048, 784)
 for step in run.loop():
-    if step % 4 == 0:
+    if step % 10 == 0:
         if run.fixed:
-            model.epoch.fill_(step // 4)
+            model.epoch.fill_(step // 10)
         else:
-            model.epoch = step // 4
+            model.epoch = step // 10
     loss = nn.functional.mse_loss(reconstruct(digits), digits)
     optimizer.zero_grad()
     loss.backward()
