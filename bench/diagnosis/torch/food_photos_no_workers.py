@@ -1,5 +1,5 @@
-"""Food photographs, classified by a small convolutional network; the Dataset crops, flips, jitters and normalises each
-photograph itself.
+"""Food photographs, classified by a small convolutional network; the Dataset unpacks, crops, flips, jitters and
+normalises each photograph itself.
 
 Planted: a slow __getitem__ in a DataLoader with num_workers=0. Fix: two workers.
 """
@@ -9,6 +9,8 @@ TRUTH = {
     "also_right": ["input-bound"], "must_name": ["DataLoader"], "healthy": False, "kind": "input",
     "fix": "DataLoader(photos, batch_size=32, shuffle=True, num_workers=2)",
 }
+import zlib
+
 from _driver import Run
 
 run = Run("torch", warm=6, steps=20, record_shapes=True)
@@ -22,7 +24,9 @@ torch.manual_seed(0)
 
 class FoodPhotos(Dataset):
     def __init__(self, size=1600):
-        self.pixels = np.random.default_rng(0).integers(0, 256, (64, 224, 224, 3), np.uint8)
+        rng = np.random.default_rng(0)
+        coarse = rng.integers(0, 256, (64, 80, 80, 3), np.uint8).repeat(3, 1).repeat(3, 2)
+        self.packed = [zlib.compress(photo.tobytes()) for photo in coarse]
         self.size = size
 
     def __len__(self):
@@ -30,15 +34,14 @@ class FoodPhotos(Dataset):
 
     def __getitem__(self, index):
         rng = np.random.default_rng(index)
-        photo = self.pixels[index % 64].astype(np.float32) / 255
+        photo = np.frombuffer(zlib.decompress(self.packed[index % 64]), np.uint8).reshape(240, 240, 3)
         top, left = rng.integers(0, 32, 2)
-        photo = photo[top:top + 192, left:left + 192]
+        photo = photo[top:top + 192:2, left:left + 192:2].astype(np.float32) / 255
         if rng.random() < 0.5:
             photo = photo[:, ::-1]
         photo = np.clip((photo - photo.mean()) * rng.uniform(0.7, 1.3) + rng.uniform(0.3, 0.7), 0, 1)
         photo = photo ** rng.uniform(0.8, 1.2)
         photo = (photo - (0.485, 0.456, 0.406)) / (0.229, 0.224, 0.225)
-        photo = photo.reshape(64, 3, 64, 3, 3).mean((1, 3))
         return torch.from_numpy(np.ascontiguousarray(photo.transpose(2, 0, 1), np.float32)), index % 20
 
 

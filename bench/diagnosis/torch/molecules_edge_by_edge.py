@@ -47,8 +47,8 @@ class Solubility(nn.Module):
 
 
 torch.manual_seed(31)
-elements, molecule = torch.randint(0, 20, (320,)), torch.arange(320) // 20
-source, target = torch.randint(0, 320, (2, 700))
+elements, molecule = torch.randint(0, 20, (96,)), torch.arange(96) // 6
+source, target = torch.randint(0, 96, (2, 200))
 model, solubility = Solubility(), torch.randn(16, 1)
 optimizer = torch.optim.Adam(model.parameters(), 1e-3)
 for step in run.loop():

@@ -267,6 +267,7 @@ class Run:
         subprocess.run(["rm", "-rf", str(self.scratch)])
         for worker in multiprocessing.active_children():
             worker.kill()
+            worker.join()
         shown = {key: measured[key] for key in ("fixed", "mean_step_ms", "median_step_ms", "fraction", "cpu_per_wall")}
         print(json.dumps(shown), flush=True)
         # TensorFlow can hang at the interpreter's exit while a generator's thread is alive.
