@@ -4,7 +4,7 @@ Python loops.
 Planted: a slow collate_fn. Fix: pad_sequence and tensor arithmetic on the whole batch.
 """
 TRUTH = {
-    "change": "native-input",
+    "change": "cheaper-input",
     "framework": "pytorch", "first_finding": "input-python",
     "also_right": ["input-bound"], "same_fix": ["input-bound"], "must_name": ["DataLoader"], "healthy": False,
     "kind": "input",

@@ -4,7 +4,7 @@ Planted: the DataLoader fetches row by row and stacks 2,048 small tensors. Fix: 
 batch_size=None, so that one index fetches the whole batch.
 """
 TRUTH = {
-    "change": "native-input",
+    "change": "cheaper-input",
     "framework": "pytorch", "first_finding": "input-python",
     "also_right": ["input-bound"], "same_fix": ["input-bound"], "must_name": ["DataLoader"], "healthy": False,
     "kind": "input",

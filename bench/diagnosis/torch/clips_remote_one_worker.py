@@ -4,7 +4,7 @@ Trainer class runs the model.
 Planted: one worker, which waits for the share most of the time. Fix: eight workers.
 """
 TRUTH = {
-    "change": "more-workers",
+    "change": "input-workers",
     "framework": "pytorch", "first_finding": "input-python",
     "also_right": ["input-bound", "input-file-read"], "must_name": ["DataLoader"], "healthy": False, "kind": "input",
     "fix": "DataLoader(clips, batch_size=16, num_workers=8)",

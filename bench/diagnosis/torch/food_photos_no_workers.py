@@ -4,7 +4,7 @@ normalises each photograph itself.
 Planted: a slow __getitem__ in a DataLoader with num_workers=0. Fix: two workers.
 """
 TRUTH = {
-    "change": "more-workers",
+    "change": "input-workers",
     "framework": "pytorch", "first_finding": "input-python",
     "also_right": ["input-bound"], "must_name": ["DataLoader"], "healthy": False, "kind": "input",
     "fix": "DataLoader(photos, batch_size=32, shuffle=True, num_workers=2)",

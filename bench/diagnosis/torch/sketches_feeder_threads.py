@@ -3,7 +3,7 @@
 Planted: the threads and the training share one interpreter lock. Fix: rasterise all points of a batch with NumPy.
 """
 TRUTH = {
-    "change": "native-input",
+    "change": "cheaper-input",
     "framework": "pytorch", "first_finding": "input-python",
     "also_right": ["input-bound", "python-overhead"], "same_fix": ["input-bound", "python-overhead"], "must_name": [],
     "healthy": False, "kind": "input",

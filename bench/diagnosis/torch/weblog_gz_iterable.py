@@ -3,7 +3,7 @@
 Planted: reading and parsing in the training process. Fix: two workers, each with every second file.
 """
 TRUTH = {
-    "change": "more-workers",
+    "change": "input-workers",
     "framework": "pytorch", "first_finding": "input-python",
     "also_right": ["input-bound", "input-file-read"], "must_name": ["DataLoader"], "healthy": False, "kind": "input",
     "fix": "DataLoader(logs, batch_size=256, num_workers=2), each worker with files[worker.id::worker.num_workers]",
