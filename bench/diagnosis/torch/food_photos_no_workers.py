@@ -20,6 +20,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 torch.manual_seed(0)
+torch.set_num_threads(1)  # leaves a core to the loader
 
 
 class FoodPhotos(Dataset):

@@ -22,6 +22,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
+torch.set_num_threads(1)  # leaves a core to the loader
 BUCKETS, WORD = 20_000, re.compile(r"\w+")
 draw = random.Random(6)
 files = [run.scratch / f"log{number}.json.gz" for number in range(4)]
