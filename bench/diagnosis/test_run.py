@@ -57,6 +57,15 @@ class Scripts(unittest.TestCase):
         self.assertEqual(len(scripts), len(run.workloads()))
         self.assertLessEqual(set(run.VARIED), run.workloads().keys())
 
+    def test_every_pytorch_workload_states_its_truth(self):
+        truths = run.workloads("torch")
+        for name, truth in truths.items():
+            with self.subTest(name):
+                needed = {"framework", "first_finding", "also_right", "must_name", "healthy", "kind", "fix"}
+                self.assertLessEqual(needed, truth.keys())
+                self.assertLessEqual(set(truth.get("same_fix", [])), set(truth["also_right"]))
+        self.assertEqual(len(list((run.HERE / "torch").glob("[!_]*.py"))), len(truths))
+
     def test_xprof_in_few_words(self):
         said = {"statement": "Your program is HIGHLY input-bound because 59.4% of the total step time sampled is …",
                 "all_other_statement": "7.4 % of the total step time sampled is spent on 'All Others' time."}

@@ -6,14 +6,17 @@ A workload makes one `Run` before it imports its framework, then either writes i
         with run.mark(i):           # the step marker; a null context where markers are off
             ...
 
-or hands `run.keras()` to `fit`. `run.done()` writes measured.json: step times from start to start by
+or hands `run.keras()` to `fit`. With PyTorch the loop itself calls `prof.step()`, and `run.over(loader)` yields the
+batches of a DataLoader, epoch after epoch. `run.done()` writes measured.json: step times from start to start by
 time.perf_counter, the share of named parts of the step (`run.part`), memory, and whether it was profiled.
 """
 import argparse
 import contextlib
 import json
+import multiprocessing
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -38,8 +41,9 @@ def memory_mb():
 
 
 class Run:
-    def __init__(self, framework, warm=5, steps=20, items=1):
-        """`items`: examples in a step, where the fix changes how many; speed is then judged per example."""
+    def __init__(self, framework, warm=5, steps=20, items=1, **profiler):
+        """`items`: examples in a step, where the fix changes how many; speed is then judged per example.
+        `profiler`: options of torch.profiler.profile, for example record_shapes=True."""
         parser = argparse.ArgumentParser()
         parser.add_argument("--out", type=Path, required=True, help="where the profile and measured.json go")
         parser.add_argument("--warm", type=int, default=warm)
@@ -50,17 +54,32 @@ class Run:
         parser.add_argument("--server", type=int, metavar="PORT", help="capture through a profiler server")
         parser.add_argument("--server-ms", type=int, default=1500, help="how long such a capture lasts")
         options = parser.parse_args()
-        self.framework, self.items = framework, items
+        self.framework, self.items, self.options = framework, items, profiler
         self.out, self.warm, self.steps, self.fixed = options.out, options.warm, options.steps, options.fixed
         self.profiled, self.port, self.window_ms = not options.no_profile, options.server, options.server_ms
         self.marked = self.profiled and not options.no_marks
         self.starts, self.parts, self.client = [], {}, None
-        self.on = False
+        self.on, self.rank, self.others = False, 0, []
         self.out.mkdir(parents=True, exist_ok=True)
         # Data files of a workload are made anew by each run and vanish with it.
         self.scratch = Path(tempfile.mkdtemp(prefix="strobe-diagnosis-"))
         if self.port:
             self._server()
+
+    def ranks(self, count):
+        """Starts the other ranks as torchrun would, each with this script's own command. To be called before torch is
+        imported. Rank 0 writes measured.json."""
+        if "RANK" in os.environ:
+            self.rank = int(os.environ["RANK"])
+            return self.rank
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        os.environ.update(WORLD_SIZE=str(count), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), OMP_NUM_THREADS="1",
+                          RANK="0")
+        for rank in range(1, count):
+            command = [sys.executable, *sys.argv]
+            self.others.append(subprocess.Popen(command, env={**os.environ, "RANK": str(rank)}))
+        return 0
 
     # The capture
 
@@ -80,6 +99,8 @@ class Run:
         elif self.profiled and self.framework == "jax":
             import jax
             jax.profiler.start_trace(str(self.out))
+        elif self.profiled and self.framework == "torch":
+            self._torch_begin()
         elif self.profiled:
             import tensorflow as tf
             tf.profiler.experimental.start(str(self.out))
@@ -98,10 +119,31 @@ class Run:
             if self.framework == "jax":
                 import jax
                 jax.profiler.stop_trace()
+            elif self.framework == "torch":
+                self._torch_end()
             else:
                 import tensorflow as tf
                 tf.profiler.experimental.stop()
             self.stop_s = time.perf_counter() - stop
+
+    def _torch_begin(self):
+        from torch.profiler import ProfilerActivity, profile, schedule, tensorboard_trace_handler
+        options = {"activities": [ProfilerActivity.CPU], **self.options}
+        if self.marked:
+            # The profiler warms up in a step of its own, which does no work.
+            options["schedule"] = schedule(wait=0, warmup=1, active=self.steps, repeat=1)
+            options["on_trace_ready"] = tensorboard_trace_handler(str(self.out))
+        self.prof = profile(**options)
+        self.prof.start()
+        if self.marked:
+            self.prof.step()
+
+    def _torch_end(self):
+        if self.marked:
+            self.prof.step()
+        self.prof.stop()
+        if not self.marked:
+            self.prof.export_chrome_trace(str(self.out / f"trace{self.rank}.json"))
 
     # A loop of one's own
 
@@ -115,6 +157,8 @@ class Run:
         i = self.warm
         # From outside the window is given in time, not in steps: go on until the client has its profile.
         while i < self.warm + self.steps or (self.client and self.client.poll() is None):
+            if self.framework == "torch" and self.marked and self.starts:
+                self.prof.step()
             self.starts.append(time.perf_counter())
             yield i
             i += 1
@@ -123,6 +167,16 @@ class Run:
         self.starts.append(time.perf_counter())
         self._end()
         self.done()
+
+    def over(self, loader):
+        """The batches of a PyTorch loader; fetching one is part of its step."""
+        batches = iter(loader)
+        for _ in self.loop():
+            batch = next(batches, None)
+            if batch is None:
+                batches = iter(loader)
+                batch = next(batches)
+            yield batch
 
     def mark(self, step, name="train"):
         if not (self.on and self.marked):
@@ -206,8 +260,14 @@ class Run:
             "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             "step_ms": [round(it, 4) for it in times],
         }
-        (self.out / "measured.json").write_text(json.dumps(measured, indent=1))
+        for process in self.others:
+            process.wait()
+        if self.rank == 0:
+            (self.out / "measured.json").write_text(json.dumps(measured, indent=1))
         subprocess.run(["rm", "-rf", str(self.scratch)])
+        for worker in multiprocessing.active_children():
+            worker.kill()
+            worker.join()
         shown = {key: measured[key] for key in ("fixed", "mean_step_ms", "median_step_ms", "fraction", "cpu_per_wall")}
         print(json.dumps(shown), flush=True)
         # TensorFlow can hang at the interpreter's exit while a generator's thread is alive.
