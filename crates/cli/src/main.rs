@@ -28,7 +28,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use session::Session;
 
-use crate::huge_pages::HugePages;
+use crate::huge_pages::{HugePages, give_back_blocks};
 use crate::output::{Output, note};
 
 #[global_allocator]
@@ -92,6 +92,7 @@ const COULD_NOT: u8 = 2;
 const NOT_ENOUGH: u8 = 3;
 
 fn main() -> ExitCode {
+    give_back_blocks();
     let cli = match parse(std::env::args_os().collect()) {
         Ok(it) => it,
         Err(error) => return refuse(&error),

@@ -219,7 +219,11 @@ fn dense_update(tables: &Tables, facts: &Facts, ops: &[Op]) -> Option<Verdict> {
                 "Give the embedding table an optimizer that changes only the rows looked up",
             )
             .edit(Edit::SparseUpdate)
-            .gives(Some(Gain::of_range(facts.step.0, new))),
+            .gives(Some(match facts.on_device {
+                true => Gain::of_range(facts.step.0, new),
+                // The other ops run undisturbed then, as after any large op.
+                false => Gain::on_host(facts.step.0, new),
+            })),
         );
     Some(finding.found())
 }

@@ -2,8 +2,10 @@
 
 use analyses::Tables;
 use analyses::kernel_time::KernelTime;
+use analyses::op_time::OpTime;
 use analyses::what_if::Altered;
-use trace::OpKind;
+use hashbrown::HashSet;
+use trace::{EventId, OpKind, Trace, TrackKind};
 
 use crate::facts::{Facts, NO_STEPS, facts};
 use crate::gpu::{LONGEST_NAME, NO_DEVICE};
@@ -33,7 +35,8 @@ impl Rule for ExposedCollective {
         let Some(facts) = facts(tables) else {
             return Verdict::unknown(NO_STEPS);
         };
-        if !facts.on_device {
+        let all = &tables.trace().tracks;
+        if !facts.on_device && !all.iter().any(|it| it.kinds.contains(OpKind::Collective)) {
             return Verdict::unknown(NO_DEVICE);
         }
         let (cost, share) = (facts.of("collective"), facts.share("collective"));
@@ -50,7 +53,8 @@ impl Rule for ExposedCollective {
         )
         .evidence(
             Evidence::text(format!(
-                "Devices communicate without computing for {}",
+                "{} communicate without computing for {}",
+                if facts.on_device { "Devices" } else { "Processes" },
                 facts.per_step(cost)
             ))
             .steps("collective", Facts::rows(tables)),
@@ -63,6 +67,19 @@ impl Rule for ExposedCollective {
         }
         let rows = tables.get::<KernelTime>();
         let collective = |it: &KernelTime| OpKind::on_device(&it.name) == OpKind::Collective;
+        let ops = tables.get::<OpTime>();
+        let by_processes =
+            if facts.on_device { HashSet::new() } else { of_threads(tables.trace()) };
+        let on_host = |it: &OpTime| it.side == "host" && by_processes.contains(it.name.as_str());
+        if let Some((row, longest)) = ops.iter().enumerate().find(|it| on_host(it.1)) {
+            let text = format!(
+                "{} ran {} times ({} each)",
+                longest.name,
+                longest.count,
+                trace::Dur(longest.mean_ps)
+            );
+            finding = finding.evidence(Evidence::text(text).rows("op_time", vec![row]));
+        }
         if let Some((row, longest)) = rows.iter().enumerate().find(|it| collective(it.1)) {
             let name: String =
                 longest.name.chars().take_while(|&it| it != '(').take(LONGEST_NAME).collect();
@@ -93,6 +110,17 @@ impl Rule for ExposedCollective {
     }
 }
 
+/// Names of the communication that threads take part in, where there is no device.
+fn of_threads(trace: &Trace) -> HashSet<&str> {
+    let threads = trace.tracks_of(TrackKind::Thread);
+    let rows = threads.flat_map(|it| trace.rows_of(it, OpKind::Collective).take(MOST_OF_THREAD));
+    rows.map(|it| trace.name(EventId(it as u32))).collect()
+}
+
+/// As many of a thread's collectives are asked for their names.
+/// Source: choice, a bound on the work.
+const MOST_OF_THREAD: usize = 1000;
+
 #[cfg(test)]
 mod tests {
     use super::ExposedCollective;
@@ -120,6 +148,19 @@ mod tests {
             gpu0/s2: ncclAllReduce 20..90, ncclAllReduce 120..190
             ";
         assert_eq!(verdict(&ExposedCollective, picture), Verdict::Clear);
+    }
+
+    #[test]
+    fn processes_that_communicate_are_found_without_a_device() {
+        let found = finding(
+            &ExposedCollective,
+            "
+            host/python: train#1 0..100, aten::mm 0..40, train#2 100..200, aten::mm 100..140, \
+            train#3 200..300, aten::mm 200..240
+            host/gloo: ncclAllReduce 40..90, ncclAllReduce 140..190, ncclAllReduce 240..290
+            ",
+        );
+        assert!(found.evidence[0].text.starts_with("Processes communicate"), "{found:?}");
     }
 
     #[test]

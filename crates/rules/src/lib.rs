@@ -207,7 +207,8 @@ fn diagnose_by(rules: &[&'static dyn Rule], tables: &Tables) -> Diagnosis {
     if found.iter().any(|it| it.1.severity > Severity::Low) {
         found.retain(|it| !is_end(it));
     }
-    found.sort_by_key(|it| std::cmp::Reverse(it.1.cost));
+    // What may be nothing comes last, however much of the step it is.
+    found.sort_by_key(|it| (it.1.severity == Severity::Low, std::cmp::Reverse(it.1.cost)));
     let causes = hang_symptoms(found);
     Diagnosis { plan: Plan::of(tables, &causes), causes, not_checked }
 }

@@ -1,4 +1,4 @@
-//! One device comes late to the collectives, and the others wait for it.
+//! One device, or process without one, comes late to the collectives, and the others wait for it.
 
 use analyses::Tables;
 use analyses::step::{HostSteps, Step, median};
@@ -10,7 +10,8 @@ use crate::facts::{Facts, MOST_ROWS, NO_STEPS, facts, percent};
 use crate::{Change, Evidence, Finding, Fix, Gain, Rule, Verdict, WORTH_SAYING};
 
 rule! {
-    /// One device comes late to the collectives, and the others wait for it.
+    /// One device comes late to the collectives, and the others wait for it. So may a process that
+    /// computes on its CPU.
     ///
     /// ## Evidence
     /// A collective ends for all when the last has come. So of the same collective on several
@@ -57,6 +58,7 @@ impl Rule for Straggler {
 #[derive(Debug)]
 pub struct Late {
     host: String,
+    /// As in the table `step_time`: `cpu` where a process has no device.
     device: String,
     n_devices: usize,
     /// In how many of the collectives it came last.
@@ -76,7 +78,7 @@ const AGREE: i64 = 100;
 const PART_OF_LATE: i64 = 4;
 
 /// Why nobody can be late.
-const ALONE: &str = "this profile shows no collectives on two or more devices";
+const ALONE: &str = "this profile shows no collectives on two or more devices or processes";
 
 /// `None` where nobody stands out by enough.
 pub fn late(tables: &Tables, facts: &Facts) -> Result<Option<Late>, &'static str> {
@@ -105,18 +107,22 @@ pub fn late(tables: &Tables, facts: &Facts) -> Result<Option<Late>, &'static str
     if !stands_out || facts.share_of(time) < WORTH_SAYING {
         return Ok(None);
     }
-    let device = waits[at].0;
-    let host = trace.ancestor(device, TrackKind::Host);
+    let who = waits[at].0;
+    let host = trace.ancestor(who, TrackKind::Host).unwrap_or(who);
+    let device = if host == who { CPU } else { trace.track_name(who) };
     Ok(Some(Late {
-        host: host.map(|it| trace.track_name(it).to_owned()).unwrap_or_default(),
-        device: trace.track_name(device).to_owned(),
+        host: trace.track_name(host).to_owned(),
+        device: device.to_owned(),
         n_devices: waits.len(),
         last_in: last_in[at],
         time,
     }))
 }
 
-/// Devices, how long each waited in collectives for the others, and in what part of them it came
+/// What `step_time` calls the device of a process that has none.
+const CPU: &str = "cpu";
+
+/// Devices, or hosts without one, how long each waited in collectives for the others, and in what part of them it came
 /// last.
 type Waits = (Vec<(TrackId, i64)>, Vec<f64>);
 
@@ -129,7 +135,11 @@ fn waits(tables: &Tables) -> Option<Waits> {
         let mut counted = steps.counted(trace.track_name(host));
         let Some(first) = counted.next() else { continue };
         let window = (first.start_ps, counted.next_back().unwrap_or(first).span().1);
-        for device in busy_devices(trace, host) {
+        let mut members = busy_devices(trace, host);
+        if members.is_empty() {
+            members.push(host);
+        }
+        for device in members {
             let found = collectives(trace, device, window);
             if found.is_empty() {
                 continue;
@@ -163,12 +173,17 @@ fn waits(tables: &Tables) -> Option<Waits> {
     Some((waits, last.iter().map(|&it| it as f64 / n as f64).collect()))
 }
 
-/// A device's collectives that begin in a window, by name and length, in order on each stream.
+/// Collectives of a device, or of a host's threads, that begin in a window, by name and length, in
+/// order on each stream.
 fn collectives(trace: &Trace, device: TrackId, window: (i64, i64)) -> Vec<(StrId, i64)> {
     let events = &trace.events;
     let mut found = Vec::new();
-    for stream in streams_of(trace, device) {
-        for row in trace.rows_of(stream, OpKind::Collective) {
+    let tracks: Vec<TrackId> = match trace.tracks[device.row()].kind {
+        TrackKind::Host => trace.tracks_below(device, TrackKind::Thread).collect(),
+        _ => streams_of(trace, device).collect(),
+    };
+    for track in tracks {
+        for row in trace.rows_of(track, OpKind::Collective) {
             if (window.0..window.1).contains(&events.start[row].0) {
                 found.push((events.start[row], events.name[row], events.dur[row].0));
             }
@@ -181,8 +196,12 @@ fn collectives(trace: &Trace, device: TrackId, window: (i64, i64)) -> Vec<(StrId
 impl Late {
     fn finding(&self, tables: &Tables, facts: &Facts) -> Verdict {
         let Late { host, device, time, .. } = self;
+        let (who, kind) = match device.as_str() {
+            CPU => (host.clone(), "processes"),
+            _ => (format!("{device} of {host}"), "devices"),
+        };
         let mut finding = Finding::new(
-            format!("{device} of {host} is late: the others wait {} for it", facts.per_step(*time)),
+            format!("{who} is late: the others wait {} for it", facts.per_step(*time)),
             *time,
             facts.step,
         );
@@ -196,7 +215,7 @@ impl Late {
             it => format!("It was the last to arrive at {} of the collectives", percent(it)),
         };
         finding = finding.evidence(
-            Evidence::text(format!("{last} of {} devices", self.n_devices))
+            Evidence::text(format!("{last} of {} {kind}", self.n_devices))
                 .steps("collective", own.clone()),
         );
         if let Some((category, longer)) = self.spends_longer(tables) {
@@ -206,6 +225,9 @@ impl Late {
             );
             let text = match category {
                 "input" => format!("Give {host} the same input pipeline as the others"),
+                "compute" if *device == CPU => {
+                    format!("Give {host} the same share of the work")
+                }
                 "compute" => {
                     format!("Give {device} the same share of the work, and check its clocks")
                 }
@@ -217,7 +239,7 @@ impl Late {
             .fix(
                 Fix::new(
                     Change::BalanceWork,
-                    "Make every device's share equal: examples, lengths, files",
+                    format!("Make the shares of all {kind} equal: examples, lengths, files"),
                 )
                 .gives(gain),
             )

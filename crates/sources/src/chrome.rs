@@ -461,7 +461,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         let is_end = look + bytes.len() >= self.size;
         let begin = if guess { border(bytes, from - look)? } else { 0 };
         let bytes = bytes.get(begin..)?;
-        Some(Decoded::read(bytes, look + begin, until, base_us, is_end))
+        Some(Decoded::read(bytes, look + begin, until, base_us, is_end).fitted())
     }
 
     /// Goes on where a piece ended too early: inside an event that is longer than what was read, or

@@ -602,7 +602,7 @@ fn decode_lines(
             });
         }
     }
-    let rows = out.reserve_all(&runs);
+    let rows = out.reserve_all(runs.iter().copied());
     let mut first_row = rows.start;
     for chunk in &mut chunks {
         // The last chunks get fewer rows than they asked for where a trace is full.

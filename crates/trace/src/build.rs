@@ -283,13 +283,16 @@ impl TraceBuilder {
     ///
     /// Fewer rows than asked for come back where a trace cannot hold more.
     pub fn reserve(&mut self, track: TrackId, n: usize) -> Range<u32> {
-        self.reserve_all(&[(track, n)])
+        self.reserve_all(std::iter::once((track, n)))
     }
 
     /// Makes room on many tracks at once, in their order.
-    pub fn reserve_all(&mut self, runs: &[(TrackId, usize)]) -> Range<u32> {
+    pub fn reserve_all(
+        &mut self,
+        runs: impl Iterator<Item = (TrackId, usize)> + Clone,
+    ) -> Range<u32> {
         let from = self.name.len();
-        let asked = runs.iter().fold(0_usize, |sum, it| sum.saturating_add(it.1));
+        let asked = runs.clone().fold(0_usize, |sum, it| sum.saturating_add(it.1));
         let room = (NO_ROW as usize).saturating_sub(from);
         if asked > room {
             self.note_many(NoteKind::TooManyEvents, (asked - room) as u64, || {
@@ -311,7 +314,7 @@ impl TraceBuilder {
             self.kind.resize(to, 0);
         }
         let mut at = from as u32;
-        for &(track, n) in runs {
+        for (track, n) in runs {
             let rows = at..at + n.min(to - at as usize) as u32;
             at = rows.end;
             match self.segments.last_mut() {

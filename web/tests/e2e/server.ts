@@ -22,7 +22,7 @@ const root = resolve(import.meta.dirname, "../../..");
 
 /** Every run of testdata, those first that most tests are about. */
 function allRuns(): string[] {
-  const below = ["testdata/captured", "testdata/synthetic"].flatMap((folder) =>
+  const below = ["testdata/captured", "testdata/synthetic", "testdata/chrome"].flatMap((folder) =>
     readdirSync(join(root, folder), { withFileTypes: true })
       .filter((it) => it.isDirectory() && it.name !== "scripts")
       .map((it) => `${folder}/${it.name}`),

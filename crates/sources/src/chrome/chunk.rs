@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use trace::{NumberKey, OpKind, TrackKind};
 
 use super::element::Element;
-use super::json::{Cursor, Stop, fields, float, text, unescaped, unquoted, whole};
+use super::json::{Cursor, Stop, fields, float, packed, text, unescaped, unquoted, whole};
 use super::kinds::{Class, DeviceWork, STEP, copy_memory, kind_of};
 
 /// A text of this piece, by its number.
@@ -82,12 +82,25 @@ pub struct Count {
     pub value: f64,
 }
 
-/// Of which op and which call a row is.
+/// Of which op and which call a row is. There are as many as launches: an `Option` would double it.
 #[derive(Debug, Clone, Copy)]
 pub struct Link {
     pub row: u32,
-    pub correlation: Option<u64>,
-    pub external: Option<u64>,
+    correlation: u64,
+    external: u64,
+}
+
+/// No id of a call or an op.
+const NO_ID: u64 = u64::MAX;
+
+impl Link {
+    pub fn correlation(&self) -> Option<u64> {
+        (self.correlation != NO_ID).then_some(self.correlation)
+    }
+
+    pub fn external(&self) -> Option<u64> {
+        (self.external != NO_ID).then_some(self.external)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -157,6 +170,20 @@ struct Named {
     copy_memory: Option<TextId>,
 }
 
+/// About how many events begin in the first `n_bytes`, by those that begin in the first of them:
+/// columns that grow step by step leave holes behind that nothing else fills.
+fn events_in(bytes: &[u8], n_bytes: usize) -> usize {
+    let n_bytes = n_bytes.min(bytes.len());
+    let seen = &bytes[..n_bytes.min(LOOKED_AT)];
+    let n = memchr::memmem::find_iter(seen, b"\"ph\"").count();
+    (n * n_bytes.div_ceil(seen.len().max(1))).min(n_bytes / LEAST_EVENT)
+}
+
+/// Enough to tell how long events are.
+const LOOKED_AT: usize = 256 << 10;
+/// No event is shorter: `{"ph":"X"}` and a comma.
+const LEAST_EVENT: usize = 11;
+
 /// A name is shown as a whole, but not one that fills megabytes.
 const LONGEST_NAME: usize = 64 << 10;
 /// Labels stand in every row of a table.
@@ -174,11 +201,13 @@ impl Decoded {
         base_us: i64,
         is_end: bool,
     ) -> Decoded {
-        let n = bytes.len() / 400;
         let mut out = Decoded { first_byte, next: first_byte, ..Decoded::default() };
-        for column in [&mut out.start, &mut out.dur] {
-            column.reserve(n);
-        }
+        let n = events_in(bytes, until.saturating_sub(first_byte));
+        out.start.reserve_exact(n);
+        out.dur.reserve_exact(n);
+        out.name.reserve_exact(n);
+        out.shape.reserve_exact(n);
+        out.kind.reserve_exact(n);
         let mut lookup = Lookup {
             names: HashMap::new(),
             texts: HashMap::new(),
@@ -253,6 +282,22 @@ impl Decoded {
                 }
             }
         }
+    }
+
+    /// Gives back what was reserved for more: all pieces of a file are kept until it is read.
+    pub fn fitted(mut self) -> Decoded {
+        self.start.shrink_to_fit();
+        self.dur.shrink_to_fit();
+        self.name.shrink_to_fit();
+        self.shape.shrink_to_fit();
+        self.kind.shrink_to_fit();
+        self.runs.shrink_to_fit();
+        self.marks.shrink_to_fit();
+        self.calls.shrink_to_fit();
+        self.device_work.shrink_to_fit();
+        self.ops.shrink_to_fit();
+        self.flows.shrink_to_fit();
+        self
     }
 
     fn malformed(&mut self, at: usize, what: &str) {
@@ -405,8 +450,7 @@ impl Decoded {
                 self.shaped(lookup, row, shape);
             }
             Class::DriverCall => {
-                let (_, link) = device_args(it.args, row);
-                self.calls.push(link);
+                self.calls.push(call_of(it.args, row));
             }
             // The id comes first: the shapes behind it need not be looked at.
             // What it only wraps says more: the kernel's own name, that it communicates.
@@ -616,8 +660,8 @@ fn hash(parts: &[&[u8]]) -> u64 {
 fn first_external(args: &[u8]) -> Option<u64> {
     let mut cursor = Cursor::new(args, 0);
     cursor.expect(b'{').ok()?;
-    match cursor.key(true).ok()?? {
-        b"External id" | b"external id" => number(cursor.value().ok()?),
+    match packed(cursor.key(true).ok()??) {
+        EXTERNAL_ID | EXTERNAL_ID_TOO => number(cursor.value().ok()?),
         _ => {
             let mut found = None;
             fields(args, |key, value| {
@@ -634,22 +678,44 @@ fn number(value: &[u8]) -> Option<u64> {
     whole(value).and_then(|it| u64::try_from(it).ok())
 }
 
-/// Arguments of driver calls and of work on a device.
+const CORRELATION: u128 = packed(b"correlation");
+const EXTERNAL_ID: u128 = packed(b"External id");
+const EXTERNAL_ID_TOO: u128 = packed(b"external id");
+const GRID: u128 = packed(b"grid");
+const BLOCK: u128 = packed(b"block");
+const SHARED_MEMORY: u128 = packed(b"shared memory");
+const BYTES: u128 = packed(b"bytes");
+const GRAPH_NODE: u128 = packed(b"graph node id");
+const LONG_KEY: u128 = packed(b"any that is longer than sixteen");
+
+/// The call that a driver call is, and its op.
+fn call_of(args: &[u8], row: u32) -> Link {
+    let (mut correlation, mut external) = (NO_ID, NO_ID);
+    fields(args, |key, value| match packed(key) {
+        CORRELATION => correlation = number(value).unwrap_or(NO_ID),
+        EXTERNAL_ID | EXTERNAL_ID_TOO => external = number(value).unwrap_or(NO_ID),
+        _ => (),
+    });
+    // An id of 0 names no op.
+    Link { row, correlation, external: if external == 0 { NO_ID } else { external } }
+}
+
+/// Arguments of work on a device.
 fn device_args(args: &[u8], row: u32) -> (Shape, Link) {
     let mut shape = Shape::default();
-    let mut link = Link { row, correlation: None, external: None };
+    let (mut correlation, mut external) = (None, None);
     let mut kernel = trace::KernelShape::default();
     let (mut grid, mut block) = (None, None);
-    fields(args, |key, value| match key {
-        b"correlation" => link.correlation = number(value),
-        b"External id" | b"external id" => link.external = number(value),
-        b"grid" => grid = sides(value),
-        b"block" => block = sides(value),
-        b"registers per thread" => kernel.registers = number(value),
+    fields(args, |key, value| match packed(key) {
+        CORRELATION => correlation = number(value),
+        EXTERNAL_ID | EXTERNAL_ID_TOO => external = number(value),
+        GRID => grid = sides(value),
+        BLOCK => block = sides(value),
         // Static and dynamic together, as PyTorch adds them.
-        b"shared memory" => kernel.static_shared_bytes = number(value),
-        b"bytes" => shape.copy_bytes = number(value),
-        b"graph node id" => shape.in_graph = number(value).is_some_and(|it| it > 0),
+        SHARED_MEMORY => kernel.static_shared_bytes = number(value),
+        BYTES => shape.copy_bytes = number(value),
+        GRAPH_NODE => shape.in_graph = number(value).is_some_and(|it| it > 0),
+        LONG_KEY if key == b"registers per thread" => kernel.registers = number(value),
         _ => (),
     });
     if let (Some(grid), Some(block)) = (grid, block) {
@@ -660,8 +726,8 @@ fn device_args(args: &[u8], row: u32) -> (Shape, Link) {
         }
     }
     // An id of 0 names no op.
-    link.external = link.external.filter(|&it| it > 0);
-    (shape, link)
+    let external = external.filter(|&it| it > 0).unwrap_or(NO_ID);
+    (shape, Link { row, correlation: correlation.unwrap_or(NO_ID), external })
 }
 
 /// `[128, 1, 1]`

@@ -1,6 +1,16 @@
 //! One event of a Chrome trace, as it stands in the file.
 
-use super::json::{Cursor, Micros, Stop};
+use super::json::{Cursor, Micros, Stop, packed};
+
+const PH: u128 = packed(b"ph");
+const NAME: u128 = packed(b"name");
+const CAT: u128 = packed(b"cat");
+const PID: u128 = packed(b"pid");
+const TID: u128 = packed(b"tid");
+const TS: u128 = packed(b"ts");
+const DUR: u128 = packed(b"dur");
+const ID: u128 = packed(b"id");
+const ARGS: u128 = packed(b"args");
 
 /// What an event says; texts with their escapes, where they have any.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,16 +36,16 @@ impl<'a> Element<'a> {
         let mut first = true;
         while let Some(key) = cursor.key(first)? {
             first = false;
-            match key {
-                b"ph" => it.phase = *inner(cursor.value()?).first().unwrap_or(&0),
-                b"name" => it.name = inner(cursor.value()?),
-                b"cat" => it.cat = inner(cursor.value()?),
-                b"pid" => it.pid = cursor.value()?,
-                b"tid" => it.tid = cursor.value()?,
-                b"ts" => it.ts = Micros::parse(cursor.value()?),
-                b"dur" => it.dur = Micros::parse(cursor.value()?),
-                b"id" => it.id = cursor.value()?,
-                b"args" => it.args = cursor.value()?,
+            match packed(key) {
+                PH => it.phase = *inner(cursor.value()?).first().unwrap_or(&0),
+                NAME => it.name = inner(cursor.value()?),
+                CAT => it.cat = inner(cursor.value()?),
+                PID => it.pid = cursor.value()?,
+                TID => it.tid = cursor.value()?,
+                TS => it.ts = Micros::parse(cursor.value()?),
+                DUR => it.dur = Micros::parse(cursor.value()?),
+                ID => it.id = cursor.value()?,
+                ARGS => it.args = cursor.value()?,
                 _ => _ = cursor.value()?,
             }
         }

@@ -127,16 +127,8 @@ impl Joined {
             .collect();
         let details = self.details(&texts, out);
 
-        let mut runs: Vec<(TrackId, usize)> = Vec::new();
-        for &(track, n) in self.pieces.iter().flat_map(|it| &it.runs) {
-            let track = tracks[track as usize];
-            match runs.last_mut() {
-                Some(last) if last.0 == track => last.1 += n as usize,
-                _ => runs.push((track, n as usize)),
-            }
-        }
-        let rows = out.reserve_all(&runs);
-        drop(runs);
+        let runs = self.pieces.iter().flat_map(|it| &it.runs);
+        let rows = out.reserve_all(runs.map(|it| (tracks[it.0 as usize], it.1 as usize)));
         let n_rows = (rows.end - rows.start) as usize;
 
         let mut first_rows = Vec::with_capacity(self.pieces.len());
@@ -445,11 +437,11 @@ impl Joined {
             }
         }
         // AMD's kernels do not say their op; the call that launched them does.
-        let needs = |it: &Link| it.external.is_none() && it.correlation.is_some();
+        let needs = |it: &Link| it.external().is_none() && it.correlation().is_some();
         let mut of_calls: HashMap<u64, u64> = HashMap::new();
         if self.pieces.iter().flat_map(|it| &it.device_work).any(needs) {
             for it in self.pieces.iter().flat_map(|it| &it.calls) {
-                if let (Some(correlation), Some(external)) = (it.correlation, it.external) {
+                if let (Some(correlation), Some(external)) = (it.correlation(), it.external()) {
                     of_calls.insert(correlation, external);
                 }
             }
@@ -497,8 +489,8 @@ impl Joined {
                     continue;
                 }
                 let op = link.and_then(|it| {
-                    let called = || of_calls.get(&it.correlation?).copied();
-                    ops.get(&it.external.or_else(called)?).copied()
+                    let called = || of_calls.get(&it.correlation()?).copied();
+                    ops.get(&it.external().or_else(called)?).copied()
                 });
                 let own = shape.checked_sub(1).map(|it| shapes[it as usize].clone());
                 *shape = make(own.unwrap_or_default(), op, out);
@@ -521,7 +513,7 @@ impl Joined {
                 [(&mut piece.calls, &mut departs), (&mut piece.device_work, &mut arrives)]
             {
                 for it in std::mem::take(links) {
-                    if let (Some(key), true) = (it.correlation, (it.row as usize) < n) {
+                    if let (Some(key), true) = (it.correlation(), (it.row as usize) < n) {
                         batch.push(key, first_row + it.row);
                     }
                 }

@@ -63,6 +63,18 @@ impl<'a> Cursor<'a> {
     pub fn string(&mut self) -> Result<&'a [u8], Stop> {
         self.expect(b'"')?;
         let start = self.at;
+        // Most keys and many names end soon: a search costs more than looking at each byte.
+        for &byte in self.bytes.get(start..).unwrap_or_default().iter().take(SHORT) {
+            match byte {
+                b'"' => {
+                    let text = self.bytes.get(start..self.at).unwrap_or_default();
+                    self.at += 1;
+                    return Ok(text);
+                }
+                b'\\' => break,
+                _ => self.at += 1,
+            }
+        }
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
             let Some(n) = memchr2(b'"', b'\\', rest) else {
@@ -153,6 +165,23 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// As long are most keys.
+const SHORT: usize = 20;
+
+/// A short key as a number, so that it is compared at once; 0 for a longer one.
+#[inline]
+pub const fn packed(key: &[u8]) -> u128 {
+    if key.len() > 16 {
+        return 0;
+    }
+    let (mut number, mut at) = (0, 0);
+    while at < key.len() {
+        number = number << 8 | key[at] as u128;
+        at += 1;
+    }
+    number
+}
+
 /// The fields of an object's bytes, as far as they can be read.
 pub fn fields<'a>(object: &'a [u8], mut each: impl FnMut(&'a [u8], &'a [u8])) {
     let mut cursor = Cursor::new(object, 0);
@@ -226,6 +255,10 @@ fn code_unit(rest: &mut &[u8]) -> Option<u32> {
 /// A whole number, quoted or not.
 pub fn whole(value: &[u8]) -> Option<i64> {
     let value = unquoted(value);
+    // As almost all are: some digits, too few to overflow.
+    if (1..=18).contains(&value.len()) && value.iter().all(u8::is_ascii_digit) {
+        return Some(value.iter().fold(0, |sum, it| sum * 10 + i64::from(it - b'0')));
+    }
     std::str::from_utf8(value).ok()?.parse().ok()
 }
 
