@@ -157,7 +157,9 @@ struct Lookup<'a> {
     texts: HashMap<String, TextId>,
     tracks: HashMap<TrackBytes<'a>, u32>,
     shapes: HashMap<Shape, u32>,
-    last_track: Option<(TrackBytes<'a>, u32)>,
+    /// Tracks by numbers that stand for short ids: the bytes of an id seen before lie far back in
+    /// the piece, and to compare with them waits for memory.
+    short_tracks: HashMap<(u128, u128, Option<TrackKind>), u32>,
 }
 
 /// A name and what it says.
@@ -213,7 +215,7 @@ impl Decoded {
             texts: HashMap::new(),
             tracks: HashMap::new(),
             shapes: HashMap::new(),
-            last_track: None,
+            short_tracks: HashMap::new(),
         };
         let mut cursor = Cursor::new(bytes, 0);
         loop {
@@ -355,9 +357,10 @@ impl Decoded {
     ) -> u32 {
         let drawn = if side == Some(TrackKind::Summary) { it.cat } else { b"" };
         let key = (it.pid, it.tid, side, drawn);
-        if let Some((last, track)) = lookup.last_track
-            && last == key
-        {
+        let is_short = drawn.is_empty() && !it.pid.is_empty() && !it.tid.is_empty();
+        let short = is_short.then(|| (packed(it.pid), packed(it.tid), side));
+        let short = short.filter(|it| it.0 != 0 && it.1 != 0);
+        if let Some(&track) = short.and_then(|it| lookup.short_tracks.get(&it)) {
             return track;
         }
         let track = *lookup.tracks.entry(key).or_insert_with(|| {
@@ -370,7 +373,9 @@ impl Decoded {
             });
             (self.tracks.len() - 1) as u32
         });
-        lookup.last_track = Some((key, track));
+        if let Some(it) = short {
+            lookup.short_tracks.insert(it, track);
+        }
         track
     }
 
