@@ -1,5 +1,7 @@
 // The shapes of docs/api.md.
 
+import type { Tables } from "./tables";
+
 export type Cell = null | number | string | boolean;
 
 export interface Column {
@@ -17,6 +19,11 @@ export interface TableSchema {
 export interface TableData extends TableSchema {
   total: number;
   rows: Cell[][];
+}
+
+/** A table whose rows are known by its name. */
+export interface TableOf<Name extends keyof Tables> extends TableData {
+  name: Name;
 }
 
 export interface RunEntry {

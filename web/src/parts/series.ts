@@ -19,17 +19,6 @@ export interface CounterTrack {
 export const useCounters = (run: number): Answer<CounterTrack[]> =>
   useAnswer<CounterTrack[]>(`runs/${run}/counters`);
 
-/** A row of the table `hardware`. */
-export interface Sampled {
-  host: string;
-  step: number | null;
-  counter: string;
-  mean: number | null;
-  min: number | null;
-  max: number | null;
-  n: number;
-}
-
 /** Several curves on one axis: a curve has nothing where only another has a point. */
 export function besideOneAnother(lines: { x: number[]; y: (number | null)[] }[]): {
   x: number[];

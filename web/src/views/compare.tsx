@@ -3,19 +3,13 @@
 import { useMemo } from "preact/hooks";
 import { useOpened } from "../data/opened";
 import { client, records, runs, useReport, useTable } from "../data/store";
-import {
-  CATEGORIES,
-  type Finding,
-  type Report,
-  type RunEntry,
-  type TableData,
-} from "../data/types";
+import type { OpTime } from "../data/tables";
+import { CATEGORIES, type Finding, type Report, type RunEntry, type TableOf } from "../data/types";
 import { categoryName, ms, percent, plain, sentence, time, UNKNOWN } from "../format";
 import { Code } from "../parts/copy";
 import { DataTable, type DataColumn } from "../parts/data-table";
 import { Empty, Failed } from "../parts/empty";
 import { StepBar } from "../parts/step-bar";
-import type { Step, StepSpread } from "../parts/steps";
 import { link, remember, route } from "../router";
 import { Section } from "../parts/section";
 import type { ViewProps } from ".";
@@ -178,7 +172,7 @@ function Steps({ a, b }: { a: Side; b: Side }) {
     useTable(a.run.id, "step_spread").value,
     useTable(b.run.id, "step_spread").value,
   ];
-  const [one, two] = spreads.map((it) => (it ? records<StepSpread>(it)[0] : undefined));
+  const [one, two] = spreads.map((it) => (it ? records(it)[0] : undefined));
   const rows: [string, number | null | undefined, number | null | undefined][] = [
     ["median", a.report.steps.median_ms, b.report.steps.median_ms],
     ["mean", a.report.steps.mean_ms, b.report.steps.mean_ms],
@@ -363,12 +357,12 @@ function Facts({ a, b }: { a: Side; b: Side }) {
 const MOMENT = /(_time|_unix_ns)$/;
 
 export function differing(
-  one: TableData | null,
-  two: TableData | null,
+  one: TableOf<"run_info"> | null,
+  two: TableOf<"run_info"> | null,
 ): { name: string; a: string | null; b: string | null }[] {
-  const facts = (table: TableData | null) =>
+  const facts = (table: TableOf<"run_info"> | null) =>
     new Map(
-      (table ? records<{ of: string; key: string; value: string }>(table) : [])
+      (table ? records(table) : [])
         .filter((it) => !MOMENT.test(it.key))
         .map((it) => [
           `${it.of === "run" ? "" : `${it.of} `}${it.key.replaceAll("_", " ")}`,
@@ -379,14 +373,6 @@ export function differing(
   return [...new Set([...x.keys(), ...y.keys()])]
     .filter((name) => x.get(name) !== y.get(name))
     .map((name) => ({ name, a: x.get(name) ?? null, b: y.get(name) ?? null }));
-}
-
-interface Op {
-  side: string;
-  name: string;
-  op_type: string | null;
-  count: number;
-  self_ps: number;
 }
 
 interface OpPair {
@@ -444,11 +430,14 @@ function Ops({ a, b }: { a: Side; b: Side }) {
 }
 
 /** By side and name; null without steps. */
-function perStep(ops: TableData, steps: TableData): Map<string, { op: Op; ps: number }> | null {
-  const count = new Set(records<Step>(steps).map((it) => it.step)).size;
+function perStep(
+  ops: TableOf<"op_time">,
+  steps: TableOf<"step">,
+): Map<string, { op: OpTime; ps: number }> | null {
+  const count = new Set(records(steps).map((it) => it.step)).size;
   if (count === 0) return null;
-  const by = new Map<string, { op: Op; ps: number }>();
-  for (const op of records<Op>(ops)) {
+  const by = new Map<string, { op: OpTime; ps: number }>();
+  for (const op of records(ops)) {
     const key = `${op.side}\n${plain(op.name)}`;
     const known = by.get(key);
     if (known) known.ps += op.self_ps / count;

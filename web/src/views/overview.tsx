@@ -2,7 +2,8 @@
 
 import { records, useReport, useTable } from "../data/store";
 import { isNarrow, narrowed, stepsText, within } from "../data/narrowing";
-import { CATEGORIES, type Finding, type Report, type TableData } from "../data/types";
+import type { StepTime } from "../data/tables";
+import { CATEGORIES, type Finding, type Report, type TableOf } from "../data/types";
 import { bytes, categoryName, ms, percent, plain, thousands, time } from "../format";
 import { Empty, Failed } from "../parts/empty";
 import { useSpotlights } from "../parts/evidence";
@@ -10,11 +11,9 @@ import { Findings, RuleLink, RulePanel } from "../parts/finding";
 import { inline } from "../parts/markdown";
 import { StepBar } from "../parts/step-bar";
 import StepChart from "../parts/step-chart";
-import type { Step, StepOutlier, StepSpread, StepTime } from "../parts/steps";
-import { isOfInput, WhatIfs, type WhatIf } from "../parts/what-if";
+import { isOfInput, WhatIfs } from "../parts/what-if";
 import { link } from "../router";
 import { Section } from "../parts/section";
-import type { Sampled } from "../parts/series";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./overview.css";
@@ -32,7 +31,7 @@ export default function Overview({ run }: ViewProps) {
     <div class="pad overview">
       <h1>{report.headline}</h1>
       {isNarrow(narrowed.value) && times ? (
-        <Narrowed report={report} times={records<StepTime>(times)} />
+        <Narrowed report={report} times={records(times)} />
       ) : (
         <StepBar report={report} />
       )}
@@ -50,11 +49,7 @@ export default function Overview({ run }: ViewProps) {
             to tell them by:
           </Empty>
         ) : steps && times && outliers ? (
-          <StepChart
-            steps={records<Step>(steps)}
-            times={records<StepTime>(times)}
-            outliers={records<StepOutlier>(outliers)}
-          />
+          <StepChart steps={records(steps)} times={records(times)} outliers={records(outliers)} />
         ) : (
           <div class="skeleton step-chart-room">…</div>
         )}
@@ -150,10 +145,10 @@ function Spread({ run }: { run: number }) {
   const spreads = useTable(run, "step_spread").value;
   const steps = useTable(run, "step").value;
   if (!spreads || !steps || spreads.total === 0) return null;
-  const all = records<Step>(steps).filter((it) => it.complete && !it.warmup);
+  const all = records(steps).filter((it) => it.complete && !it.warmup);
   return (
     <Section title="Spread of the steps">
-      {ofChosen(records<StepSpread>(spreads)).map((it) => {
+      {ofChosen(records(spreads)).map((it) => {
         const own = all.filter((step) => step.host === it.host).map((step) => step.dur_ps);
         const high = Math.max(...own, it.p999_ps) * 1.02;
         const low = Math.min(...own, it.typical_ps) * 0.9;
@@ -212,34 +207,14 @@ function Spread({ run }: { run: number }) {
 }
 
 /** What is left of a step without one of its parts: the most that work on it could win. */
-function Won({ changes, findings }: { changes: TableData | null; findings: Finding[] }) {
-  const rows = changes ? records<WhatIf>(changes).filter((it) => !isOfInput(it)) : [];
+function Won({ changes, findings }: { changes: TableOf<"what_if"> | null; findings: Finding[] }) {
+  const rows = changes ? records(changes).filter((it) => !isOfInput(it)) : [];
   if (rows.length === 0) return null;
   return (
     <Section title="Upper bounds: what if …">
       <WhatIfs rows={rows} findings={findings} label="What changes would give" />
     </Section>
   );
-}
-
-interface DeviceUse {
-  host: string;
-  device: string;
-  name: string | null;
-  memory_bytes: number | null;
-  window_ps: number;
-  busy_ps: number;
-  busy_share: number;
-  n_streams: number;
-}
-
-interface HostThread {
-  host: string;
-  thread: string;
-  track: number;
-  busy_ps: number;
-  top_kind: string | null;
-  top_name: string | null;
 }
 
 function Use({ run, report }: { run: number; report: Report }) {
@@ -249,13 +224,11 @@ function Use({ run, report }: { run: number; report: Report }) {
   if (!devices || !threads || !hardware)
     return <Section title="Devices and threads">{null}</Section>;
   const window = report.run.window_ms * 1e9;
-  const busiest = ofChosen(records<HostThread>(threads))
+  const busiest = ofChosen(records(threads))
     .filter((it) => it.busy_ps > 0)
     .sort((a, b) => b.busy_ps - a.busy_ps)
     .slice(0, 6);
-  const cpu = records<Sampled>(hardware).filter(
-    (it) => it.step === null && it.counter === "cpu/all",
-  );
+  const cpu = records(hardware).filter((it) => it.step === null && it.counter === "cpu/all");
   if (devices.total + threads.total + cpu.length === 0) return null;
   return (
     <Section title={`Devices and threads over ${time(window)}`}>
@@ -270,7 +243,7 @@ function Use({ run, report }: { run: number; report: Report }) {
           </tr>
         </thead>
         <tbody>
-          {ofChosen(records<DeviceUse>(devices)).map((it) => (
+          {ofChosen(records(devices)).map((it) => (
             <tr key={it.host + it.device}>
               <td class="wide" title={`${it.host} ${it.device}`}>
                 <b>{it.device}</b>{" "}
@@ -383,7 +356,7 @@ function Facts({ run }: { run: number }) {
   const facts = useTable(run, "run_info").value;
   if (!facts || facts.total === 0) return null;
   const by = new Map<string, { key: string; value: string }[]>();
-  for (const it of records<{ of: string; key: string; value: string }>(facts)) {
+  for (const it of records(facts)) {
     by.set(it.of, [...(by.get(it.of) ?? []), it]);
   }
   return (
