@@ -4,7 +4,16 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { Client } from "./client";
 import type { Tables } from "./tables";
-import type { Cell, Report, RunEntry, RunStatus, TableOf, TableSchema, Timeline } from "./types";
+import type {
+  Cell,
+  Report,
+  RunEntry,
+  RunStatus,
+  TableHead,
+  TableOf,
+  TableSchema,
+  Timeline,
+} from "./types";
 
 /** Set once, by the entry point. */
 export let client: Client;
@@ -79,10 +88,10 @@ export function useWholeTable<Name extends keyof Tables>(
   return whole.value ? whole : first;
 }
 
-const documented = new WeakMap<TableSchema, Record<string, string>>();
+const documented = new WeakMap<TableHead, Record<string, string>>();
 
 /** What each column means, by its name; the same object for the same table. */
-export function docs(table: TableSchema): Record<string, string> {
+export function docs(table: TableHead): Record<string, string> {
   let found = documented.get(table);
   if (!found) {
     found = Object.fromEntries(table.columns.map((it) => [it.name, it.doc]));

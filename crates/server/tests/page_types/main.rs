@@ -1,5 +1,12 @@
 //! The page's types of what it is answered: made of what answers, and fresh.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a type that cannot be made is a failed test"
+)]
+
+mod answers;
 mod tables;
 
 /// Texts that the page holds are what the code says; `UPDATE=1 cargo test` rewrites them.
