@@ -62,11 +62,16 @@ impl Mean {
 
     /// The same of one host's steps.
     pub fn of_host(tables: &Tables, host: &str) -> Option<Mean> {
-        Mean::over(tables.get::<StepTime>().iter().filter(|it| it.counts && it.host == host))
+        Mean::of_chosen(tables, |it| it.host == host)
     }
 
     pub fn category(&self, category: &str) -> i64 {
         CATEGORIES.iter().position(|it| it.0 == category).map_or(0, |it| self.of[it])
+    }
+
+    /// The same of steps that are chosen, of those that count.
+    pub fn of_chosen(tables: &Tables, is_chosen: impl Fn(&StepTime) -> bool) -> Option<Mean> {
+        Mean::over(tables.get::<StepTime>().iter().filter(|it| it.counts && is_chosen(it)))
     }
 
     fn over<'a>(rows: impl Iterator<Item = &'a StepTime>) -> Option<Mean> {

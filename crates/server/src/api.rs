@@ -1,7 +1,9 @@
 //! What the page asks (`docs/api.md`): JSON for what is small, a compact binary for the timeline.
 
+mod compare;
 pub(crate) mod counters;
 pub(crate) mod evidence;
+mod mean_step;
 mod runs;
 mod sql;
 pub(crate) mod tables;
@@ -29,8 +31,10 @@ pub(crate) fn routes(runs: Arc<Runs>, turns: Arc<QueryTurns>) -> Router {
     let run = Router::new()
         .route("/status", get(runs::status))
         .route("/report", get(runs::report))
+        .merge(compare::routes())
         .merge(counters::routes())
         .merge(evidence::routes())
+        .merge(mean_step::routes())
         .merge(tables::routes())
         .merge(sql::routes(turns))
         .merge(timeline::routes());

@@ -265,6 +265,80 @@ export interface Note {
   first: string;
 }
 
+/** What differs between two runs, `a` and `b`. A difference is that of b less that of a. */
+export interface Comparison {
+  step: StepDifference[];
+  /** Steps that are slow, of the first host. */
+  slow_steps: SlowSteps;
+  /** Categories of the mean step that take any time in one of the runs. */
+  by_category: CategoryDifference[];
+  /** The largest differences first; empty where one run has no steps. */
+  by_op: OpDifference[];
+  /** What is known of both or one, and not the same. */
+  facts: FactDifference[];
+  findings: FindingsDifference;
+}
+
+/** One measure of the steps. */
+export interface StepDifference {
+  measure: Measure;
+  a_ms: number | null;
+  b_ms: number | null;
+  delta_ms: number | null;
+  /** Of a's. */
+  delta_share: number | null;
+}
+
+/**
+ * What is measured of steps: `typical` is an ordinary step of the first host, `spread` how far
+ * steps are from it.
+ */
+export type Measure = "median" | "mean" | "p95" | "stdev" | "typical" | "spread";
+
+export interface SlowSteps {
+  a: number | null;
+  b: number | null;
+}
+
+export interface CategoryDifference {
+  category: Category;
+  a_ms: number | null;
+  b_ms: number | null;
+  /** Absent where one of the runs cannot tell. */
+  delta_ms: number | null;
+}
+
+/** Self time of ops of one name in a step: over the whole capture, divided by its steps. */
+export interface OpDifference {
+  side: string;
+  /** Without what the framework puts in front of it. */
+  name: string;
+  type: string | null;
+  /** Absent where the run has no such op. */
+  a_ms: number | null;
+  b_ms: number | null;
+  /** An op that a run does not have counts as nothing there. */
+  delta_ms: number;
+}
+
+export interface FactDifference {
+  /** What it is a fact of: `run`, or a host, device or process. */
+  of: string;
+  key: string;
+  a: string | null;
+  b: string | null;
+}
+
+/** Rules that found something. */
+export interface FindingsDifference {
+  /** In a alone. */
+  fixed: string[];
+  /** In b alone. */
+  new: string[];
+  /** In both. */
+  kept: string[];
+}
+
 /** Whether a run is open. */
 export type RunState = "unopened" | "opening" | "ready" | "failed";
 
@@ -350,6 +424,15 @@ export interface CounterTrack {
   low: number[];
   high: number[];
   mean: number[];
+}
+
+/** The mean of the steps that count, of those that were asked for. */
+export interface MeanOfSteps {
+  /** A step counts once for each device. */
+  n_steps: number;
+  /** Null without any step. */
+  mean_ms: number | null;
+  breakdown: Share[];
 }
 
 /** Evidence that is on the timeline: what to look at, and how much of it is lit. */

@@ -269,6 +269,8 @@ export interface HostThread {
   last_ps: number;
   /** Time in any event. */
   busy_ps: number;
+  /** Of the whole capture. */
+  busy_share: number;
   /** Time in ops, with all that lies inside them. */
   ops_ps: number;
   /** Self time of frames of the Python interpreter; null where those were not recorded. */

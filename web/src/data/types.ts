@@ -23,3 +23,7 @@ export const CATEGORIES: Category[] = [
   "output",
   "idle",
 ];
+
+/** The same order, for sorting. */
+export const asDesigned = (a: { category: Category }, b: { category: Category }): number =>
+  CATEGORIES.indexOf(a.category) - CATEGORIES.indexOf(b.category);

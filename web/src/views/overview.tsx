@@ -1,9 +1,14 @@
 // The answer first: the sentence, the bar of the step, the findings; then the proof.
 
-import { records, useReport, useTable } from "../data/store";
+import { records, useAnswer, useReport, useTable } from "../data/store";
 import { isNarrow, narrowed, stepsText, within } from "../data/narrowing";
-import type { StepTime } from "../data/tables";
-import { CATEGORIES, type Finding, type Report, type TableOf } from "../data/types";
+import {
+  asDesigned,
+  type Finding,
+  type MeanOfSteps,
+  type Report,
+  type TableOf,
+} from "../data/types";
 import { bytes, categoryName, ms, percent, plain, thousands, time } from "../format";
 import { Empty, Failed } from "../parts/empty";
 import { useSpotlights } from "../parts/evidence";
@@ -30,8 +35,8 @@ export default function Overview({ run }: ViewProps) {
   return (
     <div class="pad overview">
       <h1>{report.headline}</h1>
-      {isNarrow(narrowed.value) && times ? (
-        <Narrowed report={report} times={records(times)} />
+      {isNarrow(narrowed.value) ? (
+        <Narrowed run={run} report={report} />
       ) : (
         <StepBar report={report} />
       )}
@@ -78,32 +83,33 @@ export default function Overview({ run }: ViewProps) {
 }
 
 /** Where the steps go that the top bar chose. */
-function Narrowed({ report, times }: { report: Report; times: StepTime[] }) {
+function Narrowed({ run, report }: { run: number; report: Report }) {
   const { host, device, steps } = narrowed.value;
-  const rows = times.filter((it) => it.counts && within(narrowed.value, it));
+  const asked = Object.entries({ host, device, first: steps?.first, last: steps?.last });
+  const given = asked.flatMap(([key, it]) => (it == null ? [] : [[key, String(it)]]));
+  const { value: mean, error } = useAnswer<MeanOfSteps>(
+    `runs/${run}/mean_step?${new URLSearchParams(given)}`,
+  );
   const whole = (
     <a href={link("overview", { host: null, device: null, steps: null })}>the whole run</a>
   );
   const of = [host, device, steps && `steps ${stepsText(steps)}`].filter(Boolean).join(" · ");
-  if (rows.length === 0) {
+  if (error) return <Failed error={error} />;
+  if (!mean) return <div class="skeleton coming-bar">…</div>;
+  if (mean.mean_ms === null) {
     return (
       <p class="fine">
         <b>{of}:</b> no steady steps among these; back to {whole}.
       </p>
     );
   }
-  const length = rows.reduce((sum, it) => sum + (it.dur_ps ?? 0), 0);
-  const breakdown = CATEGORIES.map((category) => {
-    const sum = rows.reduce((all, it) => all + (it[`${category}_ps`] ?? 0), 0);
-    return { category, ms_per_step: sum / rows.length / 1e9, share: length > 0 ? sum / length : 0 };
-  });
   return (
     <>
       <p class="fine">
-        <b>{of}:</b> {time(length / rows.length)} a step, over {thousands(rows.length)}. The
-        sentence and the findings are of {whole}.
+        <b>{of}:</b> {ms(mean.mean_ms)} a step, over {thousands(mean.n_steps)}. The sentence and the
+        findings are of {whole}.
       </p>
-      <StepBar report={{ ...report, breakdown }} />
+      <StepBar report={{ ...report, breakdown: [...mean.breakdown].sort(asDesigned) }} />
     </>
   );
 }
@@ -283,9 +289,9 @@ function Use({ run, report }: { run: number; report: Report }) {
                 {it.thread} {it.top_kind && <span class="faint">mostly {it.top_kind}</span>}
               </td>
               <td>
-                <Meter share={window > 0 ? it.busy_ps / window : 0} colour="runtime" />
+                <Meter share={it.busy_share} colour="runtime" />
               </td>
-              <td class="number">{window > 0 ? percent(it.busy_ps / window) : null}</td>
+              <td class="number">{window > 0 ? percent(it.busy_share) : null}</td>
             </tr>
           ))}
         </tbody>

@@ -16,14 +16,16 @@ use syn::{
 use crate::{check, comment};
 
 /// Where the structs are, below `crates`.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 11] = [
     "session/src/report/json.rs",
+    "session/src/compare.rs",
     "server/src/runs.rs",
     "server/src/api.rs",
     "server/src/api/runs.rs",
     "server/src/api/tables.rs",
     "server/src/api/sql.rs",
     "server/src/api/counters.rs",
+    "server/src/api/mean_step.rs",
     "server/src/api/evidence.rs",
     "server/src/api/timeline.rs",
 ];
