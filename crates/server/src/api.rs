@@ -4,7 +4,7 @@ mod compare;
 pub(crate) mod counters;
 pub(crate) mod evidence;
 mod mean_step;
-mod runs;
+pub(crate) mod runs;
 mod sql;
 pub(crate) mod tables;
 pub(crate) mod timeline;

@@ -22,8 +22,10 @@ use session::timeline::Overview;
 use session::value::of_json;
 use trace::{EventId, StrId, Trace, TrackId, TrackKind};
 
+use crate::api::runs::{RunEntry, RunStatus};
 use crate::api::{counters, evidence, tables, timeline};
 use crate::page;
+use crate::runs::RunState;
 
 /// What of the run goes into the file.
 #[derive(Debug, Clone, Default)]
@@ -97,11 +99,17 @@ fn packed(data: &Value) -> io::Result<String> {
 fn answers(session: &Session, part: &Part) -> Value {
     let mut answers = Map::new();
     let name = &session.run.name;
-    let entry = json!({"id": 0, "name": name, "path": name, "state": "ready"});
-    answers.insert("runs".to_owned(), json!([entry]));
-    let status = json!({"state": "ready", "phase": "", "bytes": 0, "total_bytes": 0, "seconds": 0,
-                        "error": null});
-    answers.insert("runs/0/status".to_owned(), status);
+    let entry = RunEntry { id: 0, name, path: name.clone(), state: RunState::Ready };
+    answers.insert("runs".to_owned(), of_json(&[entry]));
+    let status = RunStatus {
+        state: RunState::Ready,
+        phase: "",
+        bytes: 0,
+        total_bytes: 0,
+        seconds: 0.0,
+        error: None,
+    };
+    answers.insert("runs/0/status".to_owned(), of_json(&status));
     answers.insert("rules".to_owned(), of_json(&tables::all_rules()));
     answers.insert("runs/0/tables".to_owned(), of_json(&tables::all()));
     let mut report = as_json(&session.report());
