@@ -13,7 +13,7 @@ table! {
     /// The rows add to the step, to the picosecond: each is rounded so that all before it and it
     /// are together as long as they were measured.
     pub struct MeanStep = "mean_step" {
-        /// Of the ten in which a step is told.
+        /// One of the ten categories of a step.
         category: &'static str,
         /// Time in a step; absent where the profile cannot tell.
         per_step_ps: Option<i64>,

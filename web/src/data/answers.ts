@@ -3,7 +3,7 @@
 /** What stands in a cell of a table; null is not known. */
 export type Cell = null | number | string | boolean;
 
-/** One of the ten in which a step is told. */
+/** One of the ten categories of a step. */
 export type Category =
   | "input"
   | "transfer_in"

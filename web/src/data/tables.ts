@@ -382,7 +382,7 @@ export interface KernelTime {
  * together as long as they were measured.
  */
 export interface MeanStep {
-  /** Of the ten in which a step is told. */
+  /** One of the ten categories of a step. */
   category: string;
   /** Time in a step; absent where the profile cannot tell. */
   per_step_ps: number | null;

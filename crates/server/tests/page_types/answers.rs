@@ -36,7 +36,7 @@ fn the_types_of_answers_are_fresh() {
     let severities = [Severity::Low, Severity::Medium, Severity::High].map(Severity::name);
     let mut types = vec![
         format!("{}export type Cell = null | number | string | boolean;\n", comment(CELL, "")),
-        union("Category", "One of the ten in which a step is told.", &categories.map(quoted)),
+        union("Category", "One of the ten categories of a step.", &categories.map(quoted)),
         union("Severity", "How much a finding matters.", &severities.map(quoted)),
     ];
     let mut names = BTreeSet::new();

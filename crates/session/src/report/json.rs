@@ -10,7 +10,7 @@ use trace::Dur;
 use super::words::{figures_in_words, gain_in_words, headline};
 use crate::value::of_json;
 
-/// One of the ten in which a step is told.
+/// One of the ten categories of a step.
 pub type Category = &'static str;
 
 /// How much a finding matters.
