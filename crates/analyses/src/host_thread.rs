@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use trace::{EventId, OpKind, StrId, Trace, TrackId, TrackKind};
 
+use crate::run_info::window;
 use crate::{Analysis, Tables};
 
 table! {
@@ -25,6 +26,8 @@ table! {
         last_ps: i64,
         /// Time in any event.
         busy_ps: i64,
+        /// Of the whole capture.
+        busy_share: f64,
         /// Time in ops, with all that lies inside them.
         ops_ps: i64,
         /// Self time of frames of the Python interpreter; null where those were not recorded.
@@ -49,11 +52,21 @@ impl Analysis for HostThread {
             .collect();
         let overlaps: Vec<bool> = trace.details.iter().map(|it| it.overlaps).collect();
         let has_python = trace.events.kind.contains(&OpKind::Python);
-        threads.par_iter().map(|&it| on_thread(trace, it, &overlaps, has_python)).collect()
+        let window_ps = window(trace).0;
+        threads
+            .par_iter()
+            .map(|&it| on_thread(trace, it, &overlaps, has_python, window_ps))
+            .collect()
     }
 }
 
-fn on_thread(trace: &Trace, track: TrackId, overlaps: &[bool], has_python: bool) -> HostThread {
+fn on_thread(
+    trace: &Trace,
+    track: TrackId,
+    overlaps: &[bool],
+    has_python: bool,
+    window_ps: i64,
+) -> HostThread {
     let events = &trace.events;
     let rows = trace.tracks[track.row()].rows();
     let mut by_kind = [0_i64; OpKind::ALL.len()];
@@ -102,6 +115,7 @@ fn on_thread(trace: &Trace, track: TrackId, overlaps: &[bool], has_python: bool)
         first_ps: events.start[rows.start].0,
         last_ps,
         busy_ps,
+        busy_share: if window_ps > 0 { busy_ps as f64 / window_ps as f64 } else { 0.0 },
         ops_ps,
         python_ps: has_python.then(|| by_kind[OpKind::Python as usize].max(0)),
         top_kind: top_kind.map(OpKind::name),

@@ -35,6 +35,8 @@ pub struct Column {
     pub name: &'static str,
     pub doc: &'static str,
     pub kind: CellKind,
+    /// Whether a cell can be null.
+    pub nullable: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub trait Analysis: Row {
 /// A field's type, as a cell.
 pub trait Field {
     const KIND: CellKind;
+    /// Whether the cell can be null.
+    const NULLABLE: bool = false;
     fn cell(&self) -> Cell<'_>;
 }
 
@@ -83,6 +87,18 @@ fields! {
     String, Text, it => Cell::Text(it);
     &'static str, Text, it => Cell::Text(it);
     Arc<str>, Text, it => Cell::Text(it);
+}
+
+/// A number that a program logged. It can be none (NaN), for which JSON and SQL have only null.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Logged(pub f64);
+
+impl Field for Logged {
+    const KIND: CellKind = CellKind::Float;
+    const NULLABLE: bool = true;
+    fn cell(&self) -> Cell<'_> {
+        Cell::Float(self.0)
+    }
 }
 
 /// A value that code asks and people read: a text column, made once of its [`Display`](fmt::Display).
@@ -120,6 +136,7 @@ impl<T> Field for Worded<T> {
 
 impl<T: Field> Field for Option<T> {
     const KIND: CellKind = T::KIND;
+    const NULLABLE: bool = true;
     fn cell(&self) -> Cell<'_> {
         self.as_ref().map_or(Cell::Null, Field::cell)
     }
@@ -147,6 +164,7 @@ macro_rules! table {
                 name: stringify!($field),
                 doc: concat!($($field_doc, "\n",)*),
                 kind: <$kind as $crate::Field>::KIND,
+                nullable: <$kind as $crate::Field>::NULLABLE,
             },)*];
 
             fn cell(&self, column: usize) -> $crate::Cell<'_> {

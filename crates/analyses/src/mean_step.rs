@@ -13,7 +13,7 @@ table! {
     /// The rows add to the step, to the picosecond: each is rounded so that all before it and it
     /// are together as long as they were measured.
     pub struct MeanStep = "mean_step" {
-        /// Of the ten in which a step is told.
+        /// One of the ten categories of a step.
         category: &'static str,
         /// Time in a step; absent where the profile cannot tell.
         per_step_ps: Option<i64>,
@@ -62,11 +62,16 @@ impl Mean {
 
     /// The same of one host's steps.
     pub fn of_host(tables: &Tables, host: &str) -> Option<Mean> {
-        Mean::over(tables.get::<StepTime>().iter().filter(|it| it.counts && it.host == host))
+        Mean::of_chosen(tables, |it| it.host == host)
     }
 
     pub fn category(&self, category: &str) -> i64 {
         CATEGORIES.iter().position(|it| it.0 == category).map_or(0, |it| self.of[it])
+    }
+
+    /// The same of steps that are chosen, of those that count.
+    pub fn of_chosen(tables: &Tables, is_chosen: impl Fn(&StepTime) -> bool) -> Option<Mean> {
+        Mean::over(tables.get::<StepTime>().iter().filter(|it| it.counts && is_chosen(it)))
     }
 
     fn over<'a>(rows: impl Iterator<Item = &'a StepTime>) -> Option<Mean> {

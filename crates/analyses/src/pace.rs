@@ -94,7 +94,7 @@ fn by_rate(curve: &[Scalar]) -> Option<Pace> {
     if !tells || !is_of_training(first) {
         return None;
     }
-    let rates = curve.iter().filter(|it| !it.superseded).map(|it| it.value);
+    let rates = curve.iter().filter(|it| !it.superseded).map(|it| it.value.0);
     let mut steps: Vec<i64> = rates
         .filter(|it| it.is_finite() && *it > 0.0)
         .map(|it| (1e12 / it) as i64)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trace::{Scalar as Point, SeriesId};
 
-use crate::{Analysis, Tables};
+use crate::{Analysis, Logged, Tables};
 
 table! {
     /// What the training job logged: loss, accuracy, learning rate, as TensorBoard shows them.
@@ -24,7 +24,7 @@ table! {
         /// When, as Unix time. Writers know it to a quarter of a microsecond.
         wall_unix_ns: Option<i64>,
         /// The number. SQL shows one that is no number (NaN) as null.
-        value: f64,
+        value: Logged,
         /// Whether the same step or an earlier one was written again later, as after a restart
         /// from a checkpoint: TensorBoard hides such points.
         superseded: bool,
@@ -47,7 +47,7 @@ impl Analysis for Scalar {
                 step: point.step,
                 time_ps: point.unix_ns.and_then(|it| trace.time_of_unix_ns(it)).map(|it| it.0),
                 wall_unix_ns: point.unix_ns,
-                value: point.value,
+                value: Logged(point.value),
                 superseded,
             }));
             rows[from..].sort_by_key(|it| (it.step, it.wall_unix_ns));
@@ -109,7 +109,7 @@ mod tests {
         let text = |it: &Scalar| {
             let back = if it.superseded { " superseded" } else { "" };
             let (run, tag) = (&it.run, &it.tag);
-            format!("{run} {tag} {} at {:?} {}{back}", it.step, seconds(it.time_ps), it.value)
+            format!("{run} {tag} {} at {:?} {}{back}", it.step, seconds(it.time_ps), it.value.0)
         };
         tables.get::<Scalar>().iter().map(text).collect()
     }

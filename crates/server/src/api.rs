@@ -1,8 +1,10 @@
 //! What the page asks (`docs/api.md`): JSON for what is small, a compact binary for the timeline.
 
+mod compare;
 pub(crate) mod counters;
 pub(crate) mod evidence;
-mod runs;
+mod mean_step;
+pub(crate) mod runs;
 mod sql;
 pub(crate) mod tables;
 pub(crate) mod timeline;
@@ -16,8 +18,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use session::Session;
+use session::value::of_json;
 use tokio::sync::Semaphore;
 
 use crate::runs::{Runs, Status};
@@ -27,8 +31,10 @@ pub(crate) fn routes(runs: Arc<Runs>, turns: Arc<QueryTurns>) -> Router {
     let run = Router::new()
         .route("/status", get(runs::status))
         .route("/report", get(runs::report))
+        .merge(compare::routes())
         .merge(counters::routes())
         .merge(evidence::routes())
+        .merge(mean_step::routes())
         .merge(tables::routes())
         .merge(sql::routes(turns))
         .merge(timeline::routes());
@@ -75,10 +81,18 @@ impl Refusal {
     }
 }
 
+/// What went wrong.
+#[derive(Debug, Serialize)]
+struct ErrorBody<'a> {
+    error: &'a str,
+    /// What to try.
+    hint: Option<&'a str>,
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let body = json!({"error": self.error, "hint": self.hint});
-        (self.status, Answer(body)).into_response()
+        let body = ErrorBody { error: &self.error, hint: self.hint.as_deref() };
+        (self.status, Answer::of(&body)).into_response()
     }
 }
 
@@ -95,7 +109,13 @@ macro_rules! refusals {
 refusals![JsonRejection, PathRejection, QueryRejection];
 
 /// A JSON answer.
-pub(crate) struct Answer(pub Value);
+pub(crate) struct Answer(Value);
+
+impl Answer {
+    pub(crate) fn of(it: &impl Serialize) -> Answer {
+        Answer(of_json(it))
+    }
+}
 
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
@@ -112,21 +132,26 @@ impl FromRequestParts<Arc<Runs>> for Opened {
 
     async fn from_request_parts(parts: &mut Parts, runs: &Arc<Runs>) -> Result<Opened, Refusal> {
         let RunNumber(run) = RunNumber::from_request_parts(parts, runs).await?;
-        if let Some(session) = runs.ready(run) {
-            return Ok(Opened(session));
+        opened(runs, run).await.map(Opened)
+    }
+}
+
+/// A run, once it is open.
+async fn opened(runs: &Arc<Runs>, run: usize) -> Result<Arc<Session>, Refusal> {
+    if let Some(session) = runs.ready(run) {
+        return Ok(session);
+    }
+    let runs = Arc::clone(runs);
+    match computed(move || runs.session(run)).await? {
+        Some(Ok(session)) => Ok(session),
+        Some(Err(Status { error: Some(error), .. })) => {
+            Err(Refusal::of(StatusCode::UNPROCESSABLE_ENTITY, &error))
         }
-        let runs = Arc::clone(runs);
-        match computed(move || runs.session(run)).await? {
-            Some(Ok(session)) => Ok(Opened(session)),
-            Some(Err(Status { error: Some(error), .. })) => {
-                Err(Refusal::of(StatusCode::UNPROCESSABLE_ENTITY, &error))
-            }
-            Some(Err(_)) => {
-                Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the run is still being opened")
-                    .hint("ask its status, and again"))
-            }
-            None => Err(no_such_run()),
+        Some(Err(_)) => {
+            Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the run is still being opened")
+                .hint("ask its status, and again"))
         }
+        None => Err(no_such_run()),
     }
 }
 

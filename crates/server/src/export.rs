@@ -19,10 +19,13 @@ use serde_json::{Map, Value, json};
 use session::Session;
 use session::report::json::as_json;
 use session::timeline::Overview;
+use session::value::of_json;
 use trace::{EventId, StrId, Trace, TrackId, TrackKind};
 
+use crate::api::runs::{RunEntry, RunStatus};
 use crate::api::{counters, evidence, tables, timeline};
 use crate::page;
+use crate::runs::RunState;
 
 /// What of the run goes into the file.
 #[derive(Debug, Clone, Default)]
@@ -96,13 +99,19 @@ fn packed(data: &Value) -> io::Result<String> {
 fn answers(session: &Session, part: &Part) -> Value {
     let mut answers = Map::new();
     let name = &session.run.name;
-    let entry = json!({"id": 0, "name": name, "path": name, "state": "ready"});
-    answers.insert("runs".to_owned(), json!([entry]));
-    let status = json!({"state": "ready", "phase": "", "bytes": 0, "total_bytes": 0, "seconds": 0,
-                        "error": null});
-    answers.insert("runs/0/status".to_owned(), status);
-    answers.insert("rules".to_owned(), tables::rules_json());
-    answers.insert("runs/0/tables".to_owned(), tables::schema_json());
+    let entry = RunEntry { id: 0, name, path: name.clone(), state: RunState::Ready };
+    answers.insert("runs".to_owned(), of_json(&[entry]));
+    let status = RunStatus {
+        state: RunState::Ready,
+        phase: "",
+        bytes: 0,
+        total_bytes: 0,
+        seconds: 0.0,
+        error: None,
+    };
+    answers.insert("runs/0/status".to_owned(), of_json(&status));
+    answers.insert("rules".to_owned(), of_json(&tables::all_rules()));
+    answers.insert("runs/0/tables".to_owned(), of_json(&tables::all()));
     let mut report = as_json(&session.report());
     report["run"]["path"] = json!(name);
     part.renumber_evidence(&mut report["findings"]);
@@ -113,15 +122,15 @@ fn answers(session: &Session, part: &Part) -> Value {
         if it.events.is_empty() && it.spans.is_empty() {
             continue;
         }
-        let mut full = evidence::in_full(&it);
+        let mut full = of_json(&evidence::LitEvidence::of(&it));
         part.renumber_lit(&mut full["events"]);
         answers.insert(format!("runs/0/evidence/{}", it.id), full);
-        lit.push(evidence::in_short(&it));
+        lit.push(of_json(&evidence::Spotlight::of(&it)));
     }
     answers.insert("runs/0/evidence".to_owned(), json!(lit));
     for table in analyses::ALL {
         let most = if DRAWN.contains(&table.name()) { MOST_DRAWN_ROWS } else { MOST_ROWS };
-        let mut rows = tables::rows_json(session, *table, 0..most);
+        let mut rows = of_json(&tables::rows_of(session, *table, 0..most));
         let at = table.columns().iter().position(|it| it.name == "event");
         if let (Some(at), Some(rows)) = (at, rows["rows"].as_array_mut()) {
             for row in rows {
@@ -131,7 +140,7 @@ fn answers(session: &Session, part: &Part) -> Value {
         without_sources(*table, &mut rows);
         answers.insert(format!("runs/0/tables/{}", table.name()), rows);
     }
-    answers.insert("runs/0/counters".to_owned(), counters::lines_json(session.trace()));
+    answers.insert("runs/0/counters".to_owned(), of_json(&counters::all(session.trace())));
     redacted(Value::Object(answers))
 }
 
@@ -273,7 +282,7 @@ impl Part {
         for (place, event) in self.events.iter().enumerate() {
             let args = trace.args.of(EventId(*event));
             if !args.is_empty() {
-                all.insert(place.to_string(), timeline::args_json(&args));
+                all.insert(place.to_string(), of_json(&timeline::args_of(&args)));
             }
         }
         Value::Object(all)
@@ -329,7 +338,7 @@ impl Part {
             typical.and_then(|typical| overview.steps.iter().position(|it| *it == typical));
         overview.start_ps = self.window.start;
         overview.end_ps = self.window.end;
-        timeline::overview_json(&overview)
+        of_json(&timeline::Timeline::of(&overview))
     }
 }
 

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use serde::Serialize;
 use session::{Bytes, OpenError, Progress, Run, Session};
 
 use crate::limits::Limits;
@@ -94,10 +95,20 @@ struct Opening {
     reading: Option<Bytes>,
 }
 
+/// Whether a run is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RunState {
+    Unopened,
+    Opening,
+    Ready,
+    Failed,
+}
+
 /// How far a run is.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Status {
-    pub state: &'static str,
+    pub state: RunState,
     pub phase: String,
     pub bytes: u64,
     pub total_bytes: u64,
@@ -111,7 +122,7 @@ pub(crate) struct Listed {
     pub id: usize,
     pub name: String,
     pub path: PathBuf,
-    pub state: &'static str,
+    pub state: RunState,
 }
 
 impl Runs {
@@ -385,7 +396,7 @@ fn stamp(run: &Run) -> Vec<FileStamp> {
 
 fn describe(state: &State) -> Status {
     let blank = Status {
-        state: "unopened",
+        state: RunState::Unopened,
         phase: String::new(),
         bytes: 0,
         total_bytes: 0,
@@ -395,7 +406,7 @@ fn describe(state: &State) -> Status {
     match state {
         State::Unopened => blank,
         State::Opening(it) => Status {
-            state: "opening",
+            state: RunState::Opening,
             phase: it.phase.clone(),
             // Unzipped, a file is larger than it lies on the disk.
             bytes: it.total_bytes.min(it.bytes + it.reading.as_ref().map_or(0, |it| it.n_done())),
@@ -403,9 +414,11 @@ fn describe(state: &State) -> Status {
             seconds: it.since.elapsed().as_secs_f64(),
             ..blank
         },
-        State::Ready { seconds, .. } => Status { state: "ready", seconds: *seconds, ..blank },
+        State::Ready { seconds, .. } => {
+            Status { state: RunState::Ready, seconds: *seconds, ..blank }
+        }
         State::Failed { error, .. } => {
-            Status { state: "failed", error: Some(error.clone()), ..blank }
+            Status { state: RunState::Failed, error: Some(error.clone()), ..blank }
         }
     }
 }

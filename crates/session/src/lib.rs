@@ -7,6 +7,8 @@
 //! Nothing is ever written beside the user's files.
 
 pub mod bench;
+pub mod compare;
+pub mod counter_line;
 mod discover;
 mod disk;
 pub mod edit_diff;

@@ -11,7 +11,7 @@ pub mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use analyses::input_stage::pipeline::{Pipeline, without_indices};
-use analyses::mean_step::{MeanStep, unknown};
+use analyses::mean_step::{Mean, MeanStep, unknown};
 use analyses::op_time::OpTime;
 use analyses::pace::Pace;
 pub use analyses::run_info::Part;
@@ -20,6 +20,7 @@ use analyses::run_info::{
 };
 use analyses::runtime_call::RuntimeCall;
 use analyses::step::{Step, median, percentile};
+use analyses::step_time::CATEGORIES;
 use analyses::stream_sum::StreamSums;
 use rules::Diagnosis;
 use trace::{Dur, EventId, Note, OpKind, OpName, TrackKind};
@@ -336,6 +337,16 @@ impl Session {
         let longest = calls.iter().find(|it| it.call.is_some())?;
         Some(Culprit { name: longest.call.clone()?, share: longest.share })
     }
+}
+
+/// Every category of the mean of some steps.
+pub fn shares(mean: &Mean) -> Vec<Share> {
+    let share = |(it, of): (&analyses::step_time::Category, i64)| Share {
+        category: it.0,
+        per_step: Dur(of),
+        share: of as f64 / mean.dur_ps.max(1) as f64,
+    };
+    CATEGORIES.iter().zip(mean.of).map(share).collect()
 }
 
 fn step_facts(steps: &[Step]) -> Option<StepFacts> {

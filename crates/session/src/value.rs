@@ -1,6 +1,7 @@
 //! What stands in a cell, as JSON: the same in the terminal, the page and scripts.
 
 use analyses::Cell;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::SqlValue;
@@ -23,4 +24,9 @@ pub fn of_sql(value: &SqlValue) -> Value {
         SqlValue::Text(it) => json!(it),
         SqlValue::Blob(it) => json!(format!("{} bytes", it.len())),
     }
+}
+
+/// A shape of ours, all of which JSON can say.
+pub fn of_json(it: &impl Serialize) -> Value {
+    serde_json::to_value(it).unwrap_or(Value::Null)
 }

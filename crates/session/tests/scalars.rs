@@ -56,7 +56,7 @@ fn every_value_is_as_tensorboard_reads_it() {
     let mut found: BTreeMap<(String, String), Vec<_>> = BTreeMap::new();
     for it in session.tables().get::<Scalar>().iter() {
         let points = found.entry((it.run.to_string(), it.tag.to_string())).or_default();
-        points.push((it.step, it.wall_unix_ns.unwrap(), it.value.to_bits()));
+        points.push((it.step, it.wall_unix_ns.unwrap(), it.value.0.to_bits()));
     }
     assert_eq!(found, expected);
     assert!(found.values().map(Vec::len).sum::<usize>() > 100);
@@ -75,7 +75,7 @@ fn after_a_restart_old_points_are_marked() {
     let session = Session::open(&captured()).unwrap();
     let rows = session.tables().get::<Scalar>();
     let again = rows.iter().filter(|it| &*it.tag == "named_once/scalar_summary");
-    let again: Vec<_> = again.map(|it| (it.step, it.value, it.superseded)).collect();
+    let again: Vec<_> = again.map(|it| (it.step, it.value.0, it.superseded)).collect();
     assert_eq!(
         again,
         [

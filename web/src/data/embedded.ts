@@ -3,7 +3,8 @@
 import { LocalTiles, type EventColumns, type Samples } from "../timeline/local-tiles";
 import type { TileSource } from "../timeline/tiles";
 import { ApiError, type Client } from "./client";
-import type { Timeline } from "./types";
+import { localMean } from "./local-mean";
+import type { TableOf, Timeline } from "./types";
 
 interface Embedded {
   answers: Record<string, unknown>;
@@ -37,7 +38,12 @@ export class EmbeddedClient implements Client {
   }
 
   json<T>(path: string): Promise<T> {
-    const answer = this.data.answers[path.split("?")[0]!];
+    const [name, query] = path.split("?");
+    if (name === "runs/0/mean_step") {
+      const times = this.data.answers["runs/0/tables/step_time"] as TableOf<"step_time">;
+      return Promise.resolve(localMean(times, new URLSearchParams(query)) as T);
+    }
+    const answer = this.data.answers[name!];
     return answer === undefined ? missing() : Promise.resolve(answer as T);
   }
 

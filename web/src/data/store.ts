@@ -3,7 +3,17 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { Client } from "./client";
-import type { Cell, Report, RunEntry, RunStatus, TableData, TableSchema, Timeline } from "./types";
+import type { Tables } from "./tables";
+import type {
+  Cell,
+  Report,
+  RunEntry,
+  RunStatus,
+  TableHead,
+  TableOf,
+  TableSchema,
+  Timeline,
+} from "./types";
 
 /** Set once, by the entry point. */
 export let client: Client;
@@ -60,23 +70,28 @@ export function useAnswer<T>(path: string | null): Answer<T> {
 export const useReport = (run: number): Answer<Report> => useAnswer(`runs/${run}/report`);
 export const useTimeline = (run: number): Answer<Timeline> => useAnswer(`runs/${run}/timeline`);
 export const useSchema = (run: number): Answer<TableSchema[]> => useAnswer(`runs/${run}/tables`);
-export const useTable = (run: number, name: string): Answer<TableData> =>
-  useAnswer(`runs/${run}/tables/${name}`);
+export const useTable = <Name extends keyof Tables>(
+  run: number,
+  name: Name,
+): Answer<TableOf<Name>> => useAnswer(`runs/${run}/tables/${name}`);
 
 /** All rows, however many: the first ten thousand are there while the rest is on its way. */
-export function useWholeTable(run: number, name: string): Answer<TableData> {
+export function useWholeTable<Name extends keyof Tables>(
+  run: number,
+  name: Name,
+): Answer<TableOf<Name>> {
   const first = useTable(run, name);
   const missing = first.value !== null && first.value.total > first.value.rows.length;
-  const whole = useAnswer<TableData>(
+  const whole = useAnswer<TableOf<Name>>(
     missing ? `runs/${run}/tables/${name}?limit=${first.value!.total}` : null,
   );
   return whole.value ? whole : first;
 }
 
-const documented = new WeakMap<TableSchema, Record<string, string>>();
+const documented = new WeakMap<TableHead, Record<string, string>>();
 
 /** What each column means, by its name; the same object for the same table. */
-export function docs(table: TableSchema): Record<string, string> {
+export function docs(table: TableHead): Record<string, string> {
   let found = documented.get(table);
   if (!found) {
     found = Object.fromEntries(table.columns.map((it) => [it.name, it.doc]));
@@ -85,13 +100,13 @@ export function docs(table: TableSchema): Record<string, string> {
   return found;
 }
 
-/** Rows as objects by column name: `records<{ name: string; self_ps: number }>(table)`. */
-export function records<T extends object>(table: TableData): T[] {
+/** Rows as objects by column name, of the type that the table's name says. */
+export function records<Name extends keyof Tables>(table: TableOf<Name>): Tables[Name][] {
   const names = table.columns.map((it) => it.name);
   return table.rows.map((row) => {
     const record: Record<string, Cell> = {};
     names.forEach((name, at) => (record[name] = row[at] ?? null));
-    return record as T;
+    return record as unknown as Tables[Name];
   });
 }
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { useAnswer } from "../data/store";
-import type { Finding } from "../data/types";
+import type { Finding, RuleDoc } from "../data/types";
 import { percent, sentence } from "../format";
 import { remember, route } from "../router";
 import { Code } from "./copy";
@@ -164,7 +164,7 @@ export function RuleLink({ rule }: { rule: string }) {
 /** Beside the view, while the address names a rule. */
 export function RulePanel() {
   const { rule } = route.value.params;
-  const { value: rules, error } = useAnswer<{ name: string; doc: string }[]>(rule ? "rules" : null);
+  const { value: rules, error } = useAnswer<RuleDoc[]>(rule ? "rules" : null);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!rule) return;

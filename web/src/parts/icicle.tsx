@@ -1,8 +1,9 @@
 // Name scopes from the top down: as wide as their time, inner ones below. A click zooms in.
 
 import { useMemo, useRef, useState } from "preact/hooks";
+import type { ScopeTime } from "../data/tables";
 import { percent, time } from "../format";
-import { around, lastPart, places, ROOT, scopeTime, type ScopeRow, type Side } from "./scopes";
+import { around, lastPart, places, ROOT, scopeTime, type Side } from "./scopes";
 import { useWidth } from "./width";
 import "./icicle.css";
 
@@ -11,7 +12,7 @@ const LINE = 22;
 const NARROWEST = 3;
 
 export function Icicle(props: {
-  rows: ScopeRow[];
+  rows: ScopeTime[];
   side: Side;
   colour: string;
   zoom: string;

@@ -15,9 +15,7 @@ export function NarrowBar({ run, by }: NarrowBarProps) {
   const uses = useTable(run, "device_use").value;
   const { host, device, steps } = narrowed.value;
   if (!report || !uses) return null;
-  const own = records<{ host: string; device: string }>(uses).filter(
-    (it) => host === null || it.host === host,
-  );
+  const own = records(uses).filter((it) => host === null || it.host === host);
   const devices = [...new Set(own.map((it) => it.device))];
   return (
     <>

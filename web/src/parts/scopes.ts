@@ -1,16 +1,7 @@
 // Name scopes as a tree with a place for each: what the icicle draws.
 
 import { hierarchy, partition } from "d3-hierarchy";
-
-export interface ScopeRow {
-  scope: string;
-  parent: string | null;
-  n_ops: number;
-  count: number;
-  total_ps: number;
-  self_ps: number;
-  device_ps: number | null;
-}
+import type { ScopeTime } from "../data/tables";
 
 export interface Place {
   scope: string;
@@ -32,13 +23,13 @@ export type Side = "host" | "device";
 export const ROOT = "/";
 
 /** Time of a scope with all inside. */
-export const scopeTime = (row: ScopeRow, side: Side): number =>
+export const scopeTime = (row: ScopeTime, side: Side): number =>
   side === "host" ? row.total_ps : (row.device_ps ?? 0);
 
 export const lastPart = (scope: string): string => scope.slice(scope.lastIndexOf("/") + 1) || ROOT;
 
 /** The scopes around one, outermost first, itself last. */
-export function around(scope: string, rows: Map<string, ScopeRow>): string[] {
+export function around(scope: string, rows: Map<string, ScopeTime>): string[] {
   const path: string[] = [];
   for (let at: string | null = scope; at !== null && rows.has(at); at = rows.get(at)!.parent) {
     path.unshift(at);
@@ -47,9 +38,9 @@ export function around(scope: string, rows: Map<string, ScopeRow>): string[] {
 }
 
 /** Longest first, each below the scope around it; scopes without time have no place. */
-export function places(rows: readonly ScopeRow[], side: Side, zoom: string): Place[] {
-  const inside = new Map<string, ScopeRow[]>();
-  let top: ScopeRow | undefined;
+export function places(rows: readonly ScopeTime[], side: Side, zoom: string): Place[] {
+  const inside = new Map<string, ScopeTime[]>();
+  let top: ScopeTime | undefined;
   for (const row of rows) {
     if (row.scope === zoom) top = row;
     if (row.parent === null || scopeTime(row, side) <= 0) continue;
@@ -58,14 +49,14 @@ export function places(rows: readonly ScopeRow[], side: Side, zoom: string): Pla
     else inside.set(row.parent, [row]);
   }
   if (!top || scopeTime(top, side) <= 0) return [];
-  const own = (row: ScopeRow) => {
+  const own = (row: ScopeTime) => {
     const held = (inside.get(row.scope) ?? []).reduce((sum, it) => sum + scopeTime(it, side), 0);
     return Math.max(0, scopeTime(row, side) - held);
   };
   const tree = hierarchy(top, (row) => inside.get(row.scope) ?? [])
     .sum(own)
     .sort((a, b) => (b.value ?? 0) - (a.value ?? 0));
-  return partition<ScopeRow>()(tree)
+  return partition<ScopeTime>()(tree)
     .descendants()
     .map((it) => ({
       scope: it.data.scope,

@@ -1,34 +1,10 @@
 // Counters as lines: what the samples beside a run, or an allocator, said over time.
 
 import { useAnswer, type Answer } from "../data/store";
-
-/** Lowest, highest and mean value in each of some hundred parts of the counter's time. */
-export interface CounterTrack {
-  id: number;
-  name: string;
-  host: string | null;
-  n: number;
-  first_ps: number;
-  last_ps: number;
-  time_ps: number[];
-  low: number[];
-  high: number[];
-  mean: number[];
-}
+import type { CounterTrack } from "../data/types";
 
 export const useCounters = (run: number): Answer<CounterTrack[]> =>
   useAnswer<CounterTrack[]>(`runs/${run}/counters`);
-
-/** A row of the table `hardware`. */
-export interface Sampled {
-  host: string;
-  step: number | null;
-  counter: string;
-  mean: number | null;
-  min: number | null;
-  max: number | null;
-  n: number;
-}
 
 /** Several curves on one axis: a curve has nothing where only another has a point. */
 export function besideOneAnother(lines: { x: number[]; y: (number | null)[] }[]): {

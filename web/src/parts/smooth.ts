@@ -1,23 +1,15 @@
 // Curves of a log: grouped, put on one axis, smoothed.
 
-export interface ScalarRow {
-  run: string;
-  tag: string;
-  step: number;
-  time_ps: number | null;
-  wall_unix_ns: number | null;
-  value: number | null;
-  superseded?: boolean | null;
-}
+import type { Scalar } from "../data/tables";
 
 export interface Curve {
   run: string;
-  rows: ScalarRow[];
+  rows: Scalar[];
 }
 
 /** Tags by what stands before the first slash, in the order of the alphabet; each with its curves. */
-export function byGroup(rows: ScalarRow[]): [string, [string, Curve[]][]][] {
-  const groups = new Map<string, Map<string, Map<string, ScalarRow[]>>>();
+export function byGroup(rows: Scalar[]): [string, [string, Curve[]][]][] {
+  const groups = new Map<string, Map<string, Map<string, Scalar[]>>>();
   const inside = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
     let it = map.get(key);
     if (it === undefined) map.set(key, (it = make()));
@@ -25,8 +17,8 @@ export function byGroup(rows: ScalarRow[]): [string, [string, Curve[]][]][] {
   };
   for (const row of rows) {
     const group = row.tag.includes("/") ? row.tag.slice(0, row.tag.indexOf("/")) : "";
-    const tags = inside(groups, group, () => new Map<string, Map<string, ScalarRow[]>>());
-    const curves = inside(tags, row.tag, () => new Map<string, ScalarRow[]>());
+    const tags = inside(groups, group, () => new Map<string, Map<string, Scalar[]>>());
+    const curves = inside(tags, row.tag, () => new Map<string, Scalar[]>());
     inside(curves, row.run, () => []).push(row);
   }
   const sorted = <V>(map: Map<string, V>) => [...map].sort(([a], [b]) => a.localeCompare(b));

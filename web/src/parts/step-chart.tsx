@@ -3,9 +3,10 @@
 import { useMemo } from "preact/hooks";
 import { categoryName, time, timeTicks } from "../format";
 import { narrowed, within } from "../data/narrowing";
+import type { Step, StepOutlier, StepTime } from "../data/tables";
 import { go } from "../router";
 import { Chart, type ChartBand } from "./chart";
-import { partsOf, placesOf, runsOf, type Step, type StepOutlier, type StepTime } from "./steps";
+import { partsOf, placesOf, runsOf } from "./steps";
 import "./quiet.css";
 
 interface StepChartProps {

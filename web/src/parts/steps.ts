@@ -1,48 +1,8 @@
 // Steps as their tables tell them, put beside one another for drawing.
 
+import type { StepTime } from "../data/tables";
 import type { Category } from "../data/types";
 import { CATEGORIES } from "../data/types";
-
-export interface Step {
-  host: string;
-  step: number;
-  number: number | null;
-  start_ps: number;
-  dur_ps: number;
-  complete: boolean;
-  warmup: boolean;
-}
-
-export type StepTime = { host: string; step: number; device: string; counts: boolean } & {
-  [C in `${Category}_ps` | "dur_ps"]: number | null;
-};
-
-export interface StepOutlier {
-  host: string;
-  step: number;
-  dur_ps: number;
-  excess_ps: number;
-  ratio: number;
-  category: Category;
-  name: string | null;
-  period: number | null;
-}
-
-export interface StepSpread {
-  host: string;
-  steps: number;
-  mean_ps: number;
-  typical_ps: number;
-  spread_ps: number;
-  limit_ps: number;
-  p50_ps: number;
-  p90_ps: number;
-  p99_ps: number;
-  p999_ps: number;
-  slow: number;
-  modes: number;
-  slow_cost_ps: number;
-}
 
 /** Each host's devices, as `host device` in the order of the table. */
 export function placesOf(times: StepTime[]): { host: string; device: string }[] {

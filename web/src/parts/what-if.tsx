@@ -1,18 +1,9 @@
 // What a step would take if something changed: always a range, drawn under the step as it is.
 
+import type { WhatIf } from "../data/tables";
 import type { Finding, Fix } from "../data/types";
 import { gain, plain, time } from "../format";
 import "./what-if.css";
-
-export interface WhatIf {
-  change: string;
-  step_ps: number;
-  replayed_ps: number;
-  new_step_ps: number;
-  best_ps: number;
-  worst_ps: number;
-  limited_by: string | null;
-}
 
 const OF_INPUT = /^(prefetch$|parallel |cache |without python in |without Iterator)/;
 

@@ -317,6 +317,7 @@ export class LocalTiles implements TileSource {
       max_ps: max,
       per_step: [...steps.values()].sort((a, b) => a.step - b.step),
       histogram: { edges_ps: edges, counts },
+      sampled: false,
     };
   }
 

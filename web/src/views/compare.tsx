@@ -1,21 +1,21 @@
 // Two runs beside one another. Differences are shown, not judged: that takes several runs of each.
 
-import { useMemo } from "preact/hooks";
 import { useOpened } from "../data/opened";
-import { client, records, runs, useReport, useTable } from "../data/store";
+import { client, runs, useAnswer, useReport } from "../data/store";
 import {
-  CATEGORIES,
+  asDesigned,
+  type Comparison,
   type Finding,
+  type Measure,
+  type OpDifference,
   type Report,
   type RunEntry,
-  type TableData,
 } from "../data/types";
-import { categoryName, ms, percent, plain, sentence, time, UNKNOWN } from "../format";
+import { categoryName, ms, percent, sentence, UNKNOWN } from "../format";
 import { Code } from "../parts/copy";
 import { DataTable, type DataColumn } from "../parts/data-table";
 import { Empty, Failed } from "../parts/empty";
 import { StepBar } from "../parts/step-bar";
-import type { Step, StepSpread } from "../parts/steps";
 import { link, remember, route } from "../router";
 import { Section } from "../parts/section";
 import type { ViewProps } from ".";
@@ -91,12 +91,20 @@ interface Side {
   report: Report;
 }
 
+/** Differences are what the shown run takes more: it is `b` of the comparison, the other one `a`. */
+interface BothProps {
+  shown: Side;
+  other: Side;
+  compared: Comparison;
+}
+
 function Both({ here, other, list }: { here: RunEntry; other: RunEntry; list: RunEntry[] }) {
   const one = useReport(here.id);
   const two = useReport(other.id);
-  const error = one.error ?? two.error;
+  const compared = useAnswer<Comparison>(`runs/${here.id}/compare?with=${other.id}`);
+  const error = one.error ?? two.error ?? compared.error;
   if (error) return <Failed error={error} />;
-  if (!one.value || !two.value) {
+  if (!one.value || !two.value || !compared.value) {
     return (
       <div key="coming" class="skeleton compare-room">
         …
@@ -105,10 +113,11 @@ function Both({ here, other, list }: { here: RunEntry; other: RunEntry; list: Ru
   }
   const a: Side = { run: here, title: titleOf(here, list), report: one.value };
   const b: Side = { run: other, title: titleOf(other, list), report: two.value };
+  const it: BothProps = { shown: a, other: b, compared: compared.value };
   const scale = Math.max(a.report.steps.mean_ms ?? 0, b.report.steps.mean_ms ?? 0);
   return (
     <>
-      <h1>{headline(a, b)}</h1>
+      <h1>{headline(it)}</h1>
       <p class="faint">
         A difference of medians and the spread of the steps; whether it is real is not judged here.
         With a few runs of each, this does:
@@ -129,88 +138,83 @@ function Both({ here, other, list }: { here: RunEntry; other: RunEntry; list: Ru
       </section>
       <div class="cols">
         <div>
-          <Steps a={a} b={b} />
-          <Findings a={a} b={b} />
+          <Steps {...it} />
+          <Findings {...it} />
         </div>
         <div>
-          <Categories a={a} b={b} />
-          <Facts a={a} b={b} />
+          <Categories {...it} />
+          <Facts {...it} />
         </div>
       </div>
-      <Ops a={a} b={b} />
+      <Ops {...it} />
     </>
   );
 }
 
-function headline(a: Side, b: Side): string {
-  const [one, two] = [a.report.steps.median_ms, b.report.steps.median_ms];
-  if (one === undefined || two === undefined) {
-    const which = one === undefined ? a.title : b.title;
+function headline({ shown, other, compared }: BothProps): string {
+  const median = compared.step.find((it) => it.measure === "median");
+  const [one, two] = [median?.b_ms ?? null, median?.a_ms ?? null];
+  if (one === null || two === null) {
+    const which = one === null ? shown.title : other.title;
     return `Step times cannot be compared: no steps could be told apart in ${which}.`;
   }
-  const difference = one - two;
-  const share = two > 0 ? ` (${percent(Math.abs(difference) / two)})` : "";
+  const difference = median?.delta_ms ?? 0;
+  const share = median?.delta_share ?? null;
   const words =
     Math.abs(difference) < 1e-6
       ? "the same"
-      : `${ms(Math.abs(difference))}${share} ${difference < 0 ? "less" : "more"}`;
-  return `The median step takes ${ms(one)} in ${a.title} and ${ms(two)} in ${b.title}: ${words}.`;
+      : `${ms(Math.abs(difference))}${share === null ? "" : ` (${percent(Math.abs(share))})`} ${difference < 0 ? "less" : "more"}`;
+  return `The median step takes ${ms(one)} in ${shown.title} and ${ms(two)} in ${other.title}: ${words}.`;
 }
 
 const signed = (value: number, text: (value: number) => string): string =>
   value === 0 ? "0" : `${value > 0 ? "+" : "−"}${text(Math.abs(value))}`;
 
-function Heads({ a, b, first }: { a: Side; b: Side; first: string }) {
+function Heads({ shown, other, first }: { shown: Side; other: Side; first: string }) {
   return (
     <thead>
       <tr>
         {first ? <th>{first}</th> : <td />}
-        <th class="number">{a.title}</th>
-        <th class="number">{b.title}</th>
+        <th class="number">{shown.title}</th>
+        <th class="number">{other.title}</th>
         <th class="number">difference</th>
       </tr>
     </thead>
   );
 }
 
-function Steps({ a, b }: { a: Side; b: Side }) {
-  const spreads = [
-    useTable(a.run.id, "step_spread").value,
-    useTable(b.run.id, "step_spread").value,
-  ];
-  const [one, two] = spreads.map((it) => (it ? records<StepSpread>(it)[0] : undefined));
-  const rows: [string, number | null | undefined, number | null | undefined][] = [
-    ["median", a.report.steps.median_ms, b.report.steps.median_ms],
-    ["mean", a.report.steps.mean_ms, b.report.steps.mean_ms],
-    ["p95", a.report.steps.p95_ms, b.report.steps.p95_ms],
-    ["standard deviation", a.report.steps.stdev_ms, b.report.steps.stdev_ms],
-    ["an ordinary step", inMs(one?.typical_ps), inMs(two?.typical_ps)],
-    ["its spread", inMs(one?.spread_ps), inMs(two?.spread_ps)],
-  ];
+const MEASURES: Record<Measure, string> = {
+  median: "median",
+  mean: "mean",
+  p95: "p95",
+  stdev: "standard deviation",
+  typical: "an ordinary step",
+  spread: "its spread",
+};
+
+function Steps({ shown, other, compared }: BothProps) {
+  const { step, slow_steps } = compared;
   return (
     <Section title="Step times">
       <table class="quiet" aria-label="Step times of both runs">
-        <Heads a={a} b={b} first="" />
+        <Heads shown={shown} other={other} first="" />
         <tbody>
-          {rows.map(([name, x, y]) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td class="number">{ms(x)}</td>
-              <td class="number">{ms(y)}</td>
-              <td class="number">
-                {x === null || x === undefined || y === null || y === undefined
-                  ? UNKNOWN
-                  : signed(x - y, ms)}
-              </td>
+          {step.map((it) => (
+            <tr key={it.measure}>
+              <th scope="row">{MEASURES[it.measure]}</th>
+              <td class="number">{ms(it.b_ms)}</td>
+              <td class="number">{ms(it.a_ms)}</td>
+              <td class="number">{it.delta_ms === null ? UNKNOWN : signed(it.delta_ms, ms)}</td>
             </tr>
           ))}
           <tr>
             <th scope="row">steps that count, of them slow</th>
-            {[a, b].map((it, at) => (
-              <td key={at} class="number">
-                {it.report.steps.count}, {[one, two][at]?.slow ?? UNKNOWN}
-              </td>
-            ))}
+            <td class="number">
+              {shown.report.steps.count}, {slow_steps.b ?? UNKNOWN}
+            </td>
+            <td class="number">
+              {other.report.steps.count}, {slow_steps.a ?? UNKNOWN}
+            </td>
             <td />
           </tr>
         </tbody>
@@ -219,23 +223,15 @@ function Steps({ a, b }: { a: Side; b: Side }) {
   );
 }
 
-const inMs = (ps: number | undefined): number | undefined =>
-  ps === undefined ? undefined : ps / 1e9;
-
-function Categories({ a, b }: { a: Side; b: Side }) {
-  const of = (side: Side, category: string) =>
-    side.report.breakdown.find((it) => it.category === category)?.ms_per_step ?? null;
-  const rows = CATEGORIES.map((it) => ({ category: it, x: of(a, it), y: of(b, it) })).filter(
-    ({ x, y }) => (x ?? 0) > 0 || (y ?? 0) > 0,
-  );
-  const most = Math.max(...rows.map(({ x, y }) => Math.abs((x ?? 0) - (y ?? 0))), 1e-9);
+function Categories({ shown, other, compared }: BothProps) {
+  const rows = [...compared.by_category].sort(asDesigned);
+  const most = Math.max(...rows.map((it) => Math.abs(it.delta_ms ?? 0)), 1e-9);
   return (
     <Section title="Categories of the mean step">
       <table class="quiet" aria-label="Categories of both runs">
-        <Heads a={a} b={b} first="category" />
+        <Heads shown={shown} other={other} first="category" />
         <tbody>
-          {rows.map(({ category, x, y }) => {
-            const difference = x === null || y === null ? null : x - y;
+          {rows.map(({ category, a_ms, b_ms, delta_ms }) => {
             return (
               <tr key={category}>
                 <th scope="row">
@@ -245,15 +241,15 @@ function Categories({ a, b }: { a: Side; b: Side }) {
                   />{" "}
                   {categoryName(category)}
                 </th>
-                <td class="number">{ms(x)}</td>
-                <td class="number">{ms(y)}</td>
+                <td class="number">{ms(b_ms)}</td>
+                <td class="number">{ms(a_ms)}</td>
                 <td class="number">
-                  {difference === null ? (
+                  {delta_ms === null ? (
                     <span class="faint">not measured in both</span>
                   ) : (
                     <>
-                      {signed(difference, ms)}
-                      <Diverging value={difference / most} colour={category} />
+                      {signed(delta_ms, ms)}
+                      <Diverging value={delta_ms / most} colour={category} />
                     </>
                   )}
                 </td>
@@ -279,13 +275,14 @@ const Diverging = ({ value, colour }: { value: number; colour: string }) => (
   </div>
 );
 
-function Findings({ a, b }: { a: Side; b: Side }) {
-  const rulesOf = (it: Side) => new Set(it.report.findings.map((one) => one.rule));
-  const [inA, inB] = [rulesOf(a), rulesOf(b)];
+function Findings({ shown, other, compared }: BothProps) {
+  const { fixed, new: added, kept } = compared.findings;
+  const of = (side: Side, rules: string[]) =>
+    side.report.findings.filter((it) => rules.includes(it.rule));
   const groups: [string, Side, Finding[]][] = [
-    [`Only in ${a.title}`, a, a.report.findings.filter((it) => !inB.has(it.rule))],
-    [`Only in ${b.title}`, b, b.report.findings.filter((it) => !inA.has(it.rule))],
-    ["In both", a, a.report.findings.filter((it) => inB.has(it.rule))],
+    [`Only in ${shown.title}`, shown, of(shown, added)],
+    [`Only in ${other.title}`, other, of(other, fixed)],
+    ["In both", shown, of(shown, kept)],
   ];
   const unchecked = (side: Side, rule: string) =>
     side.report.not_checked.find((it) => it.rule === rule)?.why;
@@ -297,8 +294,8 @@ function Findings({ a, b }: { a: Side; b: Side }) {
           {list.length === 0 && <p class="faint">none</p>}
           <ul>
             {list.map((it) => {
-              const why = unchecked(side === a ? b : a, it.rule);
-              const twin = b.report.findings.find((one) => one.rule === it.rule);
+              const why = unchecked(side === shown ? other : shown, it.rule);
+              const twin = other.report.findings.find((one) => one.rule === it.rule);
               return (
                 <li key={it.rule}>
                   <a
@@ -313,7 +310,7 @@ function Findings({ a, b }: { a: Side; b: Side }) {
                   {sentence(it.title)} <span class="faint">{it.gain}</span>
                   {title === "In both" && twin && (
                     <div class="faint">
-                      {b.title}: {sentence(twin.title)} {twin.gain}
+                      {other.title}: {sentence(twin.title)} {twin.gain}
                     </div>
                   )}
                   {why && <div class="faint">The other run could not be asked: {why}.</div>}
@@ -327,10 +324,8 @@ function Findings({ a, b }: { a: Side; b: Side }) {
   );
 }
 
-function Facts({ a, b }: { a: Side; b: Side }) {
-  const [one, two] = [useTable(a.run.id, "run_info").value, useTable(b.run.id, "run_info").value];
-  const rows = useMemo(() => differing(one, two), [one, two]);
-  if (!one || !two) return null;
+function Facts({ shown, other, compared }: BothProps) {
+  const rows = compared.facts;
   return (
     <Section title="Facts that differ">
       {rows.length === 0 ? (
@@ -340,16 +335,16 @@ function Facts({ a, b }: { a: Side; b: Side }) {
           <thead>
             <tr>
               <th>fact</th>
-              <th>{a.title}</th>
-              <th>{b.title}</th>
+              <th>{shown.title}</th>
+              <th>{other.title}</th>
             </tr>
           </thead>
           <tbody>
             {rows.map((it) => (
-              <tr key={it.name}>
-                <th scope="row">{it.name}</th>
-                <td>{it.a ?? UNKNOWN}</td>
+              <tr key={`${it.of} ${it.key}`}>
+                <th scope="row">{factName(it.of, it.key)}</th>
                 <td>{it.b ?? UNKNOWN}</td>
+                <td>{it.a ?? UNKNOWN}</td>
               </tr>
             ))}
           </tbody>
@@ -359,74 +354,30 @@ function Facts({ a, b }: { a: Side; b: Side }) {
   );
 }
 
-/** Moments always differ, and say nothing. */
-const MOMENT = /(_time|_unix_ns)$/;
+const factName = (of: string, key: string): string =>
+  `${of === "run" ? "" : `${of} `}${key.replaceAll("_", " ")}`;
 
-export function differing(
-  one: TableData | null,
-  two: TableData | null,
-): { name: string; a: string | null; b: string | null }[] {
-  const facts = (table: TableData | null) =>
-    new Map(
-      (table ? records<{ of: string; key: string; value: string }>(table) : [])
-        .filter((it) => !MOMENT.test(it.key))
-        .map((it) => [
-          `${it.of === "run" ? "" : `${it.of} `}${it.key.replaceAll("_", " ")}`,
-          it.value,
-        ]),
-    );
-  const [x, y] = [facts(one), facts(two)];
-  return [...new Set([...x.keys(), ...y.keys()])]
-    .filter((name) => x.get(name) !== y.get(name))
-    .map((name) => ({ name, a: x.get(name) ?? null, b: y.get(name) ?? null }));
-}
+const inPs = (ms: number | null): number | null => (ms === null ? null : ms * 1e9);
 
-interface Op {
-  side: string;
-  name: string;
-  op_type: string | null;
-  count: number;
-  self_ps: number;
-}
-
-interface OpPair {
-  side: string;
-  name: string;
-  type: string | null;
-  a: number | null;
-  b: number | null;
-  difference: number;
-}
-
-function Ops({ a, b }: { a: Side; b: Side }) {
-  const ops = [useTable(a.run.id, "op_time").value, useTable(b.run.id, "op_time").value] as const;
-  const steps = [useTable(a.run.id, "step").value, useTable(b.run.id, "step").value] as const;
-  const pairs = useMemo(
-    () =>
-      ops[0] && ops[1] && steps[0] && steps[1]
-        ? pairsOf(perStep(ops[0], steps[0]), perStep(ops[1], steps[1]))
-        : null,
-    [ops[0], ops[1], steps[0], steps[1]],
-  );
-  const columns: DataColumn<OpPair>[] = [
+function Ops({ shown, other, compared }: BothProps) {
+  const ops = compared.by_op;
+  const columns: DataColumn<OpDifference>[] = [
     { key: "name", title: "op", kind: "text", value: (it) => it.name },
     {
       key: "difference",
       title: "difference",
       kind: "time",
-      value: (it) => it.difference,
-      cell: (it) => signed(it.difference, time),
+      value: (it) => inPs(it.delta_ms),
+      cell: (it) => signed(it.delta_ms, ms),
     },
-    { key: "a", title: a.title, kind: "time", value: (it) => it.a },
-    { key: "b", title: b.title, kind: "time", value: (it) => it.b },
+    { key: "a", title: shown.title, kind: "time", value: (it) => inPs(it.b_ms) },
+    { key: "b", title: other.title, kind: "time", value: (it) => inPs(it.a_ms) },
     { key: "side", title: "on", kind: "text", value: (it) => it.side },
     { key: "type", title: "type", kind: "text", value: (it) => it.type },
   ];
   return (
     <Section title="Ops by the difference of their self time in a step">
-      {!pairs ? (
-        <div class="skeleton compare-room">…</div>
-      ) : pairs.length === 0 ? (
+      {ops.length === 0 ? (
         <p class="faint">There are no steps in one of the runs, or no ops in common terms.</p>
       ) : (
         <>
@@ -435,42 +386,10 @@ function Ops({ a, b }: { a: Side; b: Side }) {
             have counts as nothing there.
           </p>
           <div class="scrolls" tabIndex={0} role="group" aria-label="Ops of both, scrolls sideways">
-            <DataTable label="Ops of both runs" columns={columns} rows={pairs.slice(0, 100)} />
+            <DataTable label="Ops of both runs" columns={columns} rows={ops} />
           </div>
         </>
       )}
     </Section>
   );
-}
-
-/** By side and name; null without steps. */
-function perStep(ops: TableData, steps: TableData): Map<string, { op: Op; ps: number }> | null {
-  const count = new Set(records<Step>(steps).map((it) => it.step)).size;
-  if (count === 0) return null;
-  const by = new Map<string, { op: Op; ps: number }>();
-  for (const op of records<Op>(ops)) {
-    const key = `${op.side}\n${plain(op.name)}`;
-    const known = by.get(key);
-    if (known) known.ps += op.self_ps / count;
-    else by.set(key, { op, ps: op.self_ps / count });
-  }
-  return by;
-}
-
-function pairsOf(a: ReturnType<typeof perStep>, b: ReturnType<typeof perStep>): OpPair[] {
-  if (!a || !b) return [];
-  return [...new Set([...a.keys(), ...b.keys()])]
-    .map((key) => {
-      const [x, y] = [a.get(key), b.get(key)];
-      const { op } = (x ?? y)!;
-      return {
-        side: op.side,
-        name: plain(op.name),
-        type: op.op_type,
-        a: x?.ps ?? null,
-        b: y?.ps ?? null,
-        difference: (x?.ps ?? 0) - (y?.ps ?? 0),
-      };
-    })
-    .sort((x, y) => Math.abs(y.difference) - Math.abs(x.difference));
 }

@@ -2,7 +2,8 @@
 
 import { useMemo } from "preact/hooks";
 import { docs, records, useReport, useTable } from "../data/store";
-import type { Finding, TableData } from "../data/types";
+import type { Compile as Compiled } from "../data/tables";
+import type { Finding, TableOf } from "../data/types";
 import { percent, thousands, time } from "../format";
 import { DataTable, DataTableSkeleton, inAddress, type DataColumn } from "../parts/data-table";
 import { Details } from "../parts/details";
@@ -12,24 +13,6 @@ import { link, remember, route, showEvents } from "../router";
 import type { ViewProps } from ".";
 import "./ops.css";
 import "./compile.css";
-
-interface Compiled {
-  host: string;
-  kind: string;
-  function: string | null;
-  count: number;
-  steps: number;
-  calls: number;
-  tracing_count: number | null;
-  inside_trace: number;
-  total_ps: number;
-  mean_ps: number;
-  step_ps: number | null;
-  own_ps: number;
-  own_step_ps: number | null;
-  changed: string | null;
-  event: number;
-}
 
 const KINDS: Record<string, string> = {
   trace: "traced",
@@ -80,9 +63,13 @@ export default function Compile({ run }: ViewProps) {
   return <Shown table={table.value} findings={findings} meanMs={report.value.steps.mean_ms} />;
 }
 
-function Shown(props: { table: TableData; findings: Finding[]; meanMs: number | undefined }) {
+function Shown(props: {
+  table: TableOf<"compile">;
+  findings: Finding[];
+  meanMs: number | undefined;
+}) {
   const { table, findings } = props;
-  const rows = useMemo(() => records<Compiled>(table), [table]);
+  const rows = useMemo(() => records(table), [table]);
   const doc = docs(table);
   const perStep = rows.reduce((all, it) => all + (it.own_step_ps ?? 0), 0);
   const own = rows.reduce((all, it) => all + it.own_ps, 0);

@@ -4,7 +4,8 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { narrowed, stepsText, type Narrowed } from "../data/narrowing";
 import { client, records, useWholeTable } from "../data/store";
-import type { TableData } from "../data/types";
+import type { PythonStack, ScopeStep } from "../data/tables";
+import type { TableData, TableOf } from "../data/types";
 import { percent, plain, thousands, time } from "../format";
 import { Choice } from "../parts/choice";
 import { Empty, Failed } from "../parts/empty";
@@ -19,43 +20,14 @@ import {
   type Order,
 } from "../parts/flame";
 import { FlameGraph } from "../parts/flame-graph";
-import { lastPart, ROOT, type ScopeRow, type Side } from "../parts/scopes";
+import { lastPart, ROOT } from "../parts/scopes";
 import { go, link, remember, route } from "../router";
 import type { ViewProps } from ".";
 import "../parts/details.css";
 import "./flame.css";
 
-interface Call {
-  call: number;
-  parent: number | null;
-  host: string | null;
-  pid: number;
-  lane: number;
-  thread: number | null;
-  role: "driving" | "input" | "other";
-  step: number | null;
-  start_ps: number;
-  dur_ps: number;
-  self_ps: number;
-  function: string;
-  file: string;
-  line: number | null;
-  own: boolean;
-  text: string | null;
-}
-
-interface Scope {
-  host: string | null;
-  step: number | null;
-  side: Side;
-  scope: string;
-  parent: string | null;
-  depth: number;
-  start_ps: number;
-  total_ps: number;
-  self_ps: number;
-  count: number;
-}
+/** Of all hosts and steps together where these are null. */
+type Scope = Omit<ScopeStep, "host" | "step"> & OfStep;
 
 type Of = "python" | "scopes";
 
@@ -65,7 +37,7 @@ interface Lane {
   title: string;
 }
 
-const laneId = (it: Call): string => `${it.pid}.${it.lane}`;
+const laneId = (it: PythonStack): string => `${it.pid}.${it.lane}`;
 
 export default function FlameView({ run }: ViewProps) {
   const stacks = useWholeTable(run, "python_stack");
@@ -84,8 +56,12 @@ export default function FlameView({ run }: ViewProps) {
   return <Shown stacks={stacks.value} scopes={scopes.value} all={all.value} />;
 }
 
-function Shown(props: { stacks: TableData; scopes: TableData; all: TableData }) {
-  const stacks = useMemo(() => records<Call>(props.stacks), [props.stacks]);
+function Shown(props: {
+  stacks: TableOf<"python_stack">;
+  scopes: TableOf<"scope_step">;
+  all: TableOf<"scope_time">;
+}) {
+  const stacks = useMemo(() => records(props.stacks), [props.stacks]);
   const scopes = useMemo(() => scopeRows(props.scopes, props.all), [props.scopes, props.all]);
   const { params } = route.value;
   const has: Record<Of, boolean> = { python: stacks.length > 0, scopes: scopes.length > 0 };
@@ -135,9 +111,9 @@ const cutAt = (of: TableData): { rows: number; total: number } | null =>
   of.rows.length < of.total ? { rows: of.rows.length, total: of.total } : null;
 
 /** Step by step; where that is too much to load, those of all steps are still whole. */
-function scopeRows(steps: TableData, all: TableData): Scope[] {
-  if (!cutAt(steps) || narrowed.value.steps || narrowed.value.host) return records<Scope>(steps);
-  return records<ScopeRow & { depth: number }>(all).flatMap((it) =>
+function scopeRows(steps: TableOf<"scope_step">, all: TableOf<"scope_time">): Scope[] {
+  if (!cutAt(steps) || narrowed.value.steps || narrowed.value.host) return records(steps);
+  return records(all).flatMap((it) =>
     (["host", "device"] as const).map((side) => ({
       ...{ host: null, step: null, side, scope: it.scope, parent: it.parent, depth: it.depth },
       ...{ start_ps: 0, count: it.count, self_ps: side === "host" ? it.self_ps : 0 },
@@ -206,7 +182,7 @@ interface OfProps<T> {
   cutAt: { rows: number; total: number } | null;
 }
 
-const CALLS: FlameInput<Call> = {
+const CALLS: FlameInput<PythonStack> = {
   id: (it) => String(it.call),
   parent: (it) => (it.parent === null ? null : String(it.parent)),
   key: (it) => `${it.file}\n${it.function}`,
@@ -216,7 +192,7 @@ const CALLS: FlameInput<Call> = {
   start: (it) => it.start_ps,
 };
 
-function OfPython({ all, order, tools, cutAt }: OfProps<Call>) {
+function OfPython({ all, order, tools, cutAt }: OfProps<PythonStack>) {
   const { params } = route.value;
   const narrow = narrowed.value;
   const lanes = useMemo(() => lanesOf(all, narrow.host), [all, narrow.host]);
@@ -296,8 +272,8 @@ const stepsOf = ({ narrow, outside }: Chosen, n: number): string =>
       ? ` in ${thousands(n)} ${n === 1 ? "step" : "steps"}${outside ? " and outside of them" : ""}`
       : "";
 
-function lanesOf(all: Call[], host: string | null): Lane[] {
-  const found = new Map<string, Call>();
+function lanesOf(all: PythonStack[], host: string | null): Lane[] {
+  const found = new Map<string, PythonStack>();
   for (const it of all) {
     if ((host === null || it.host === null || it.host === host) && !found.has(laneId(it))) {
       found.set(laneId(it), it);
@@ -317,7 +293,7 @@ function lanesOf(all: Call[], host: string | null): Lane[] {
 }
 
 /** `train.py:42`, with the line where all rows are on one. */
-function place(rows: Call[]): string {
+function place(rows: PythonStack[]): string {
   const first = rows[0];
   if (!first) return "";
   const line = rows.every((it) => it.line === first.line) ? first.line : null;
@@ -334,12 +310,12 @@ interface Line {
 }
 
 /** The lines of a function that were running. */
-const ownLines = (rows: readonly Call[]): Line[] =>
+const ownLines = (rows: readonly PythonStack[]): Line[] =>
   sumOfLines(rows, (it) => (it.line === null ? null : [it, String(it.line), it.dur_ps]));
 
 /** The innermost lines of the user's own code, each with all that libraries did for it. */
-function innermostLines(rows: readonly Call[]): Line[] {
-  const innermost = new Map<number, Call | null>();
+function innermostLines(rows: readonly PythonStack[]): Line[] {
+  const innermost = new Map<number, PythonStack | null>();
   return sumOfLines(rows, (it) => {
     const own = it.own ? it : it.parent === null ? null : (innermost.get(it.parent) ?? null);
     innermost.set(it.call, own);
@@ -350,8 +326,8 @@ function innermostLines(rows: readonly Call[]): Line[] {
 }
 
 function sumOfLines(
-  rows: readonly Call[],
-  of: (row: Call) => [line: Call, place: string, ps: number] | null,
+  rows: readonly PythonStack[],
+  of: (row: PythonStack) => [line: PythonStack, place: string, ps: number] | null,
 ): Line[] {
   const sums = new Map<string, Line>();
   for (const row of rows) {

@@ -3,6 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { records, useReport, useTable } from "../data/store";
+import type { Hardware as HardwareRow, RunStep } from "../data/tables";
+import type { CounterTrack } from "../data/types";
 import { time, timeTicks } from "../format";
 import { Chart, type ChartBand } from "../parts/chart";
 import { groupsOf, shortName, unitOf, type Group } from "../parts/counters";
@@ -10,23 +12,12 @@ import { DataTable, type DataColumn } from "../parts/data-table";
 import { Empty, Failed } from "../parts/empty";
 import { litRows } from "../parts/evidence";
 import { FindingsAbout } from "../parts/finding-short";
-import { onOneAxis, useCounters, type CounterTrack } from "../parts/series";
-import type { Step } from "../parts/steps";
+import { onOneAxis, useCounters } from "../parts/series";
 import { narrowed } from "../data/narrowing";
 import { go, remember, route } from "../router";
-import type { Sampled } from "../parts/series";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./hardware.css";
-
-interface RunStep {
-  pid: number;
-  step: number;
-  start_ps: number;
-  dur_ps: number | null;
-  steps: number;
-  profiled: string;
-}
 
 export default function Hardware({ run }: ViewProps) {
   const { value: report, error } = useReport(run);
@@ -40,7 +31,7 @@ export default function Hardware({ run }: ViewProps) {
       </div>
     );
   }
-  const samples = records<Sampled>(table);
+  const samples = records(table);
   const hosts = [...new Set(samples.map((it) => it.host))];
   const host = hosts.find((it) => it === narrowed.value.host) ?? hosts[0];
   const cpu = samples.find(
@@ -80,7 +71,7 @@ interface MultiplesProps {
   run: number;
   host: string;
   window: number;
-  samples: Sampled[];
+  samples: HardwareRow[];
   children: ComponentChildren;
 }
 
@@ -101,7 +92,7 @@ function Multiples({ run, host, window, samples, children }: MultiplesProps) {
     : { min: -window * 0.05, max: window * 1.05 };
   const bands = useMemo<ChartBand[]>(() => {
     const captured: ChartBand = { from: 0, to: window, strength: "weak" };
-    const own = steps ? records<Step>(steps).filter((it) => it.host === host) : [];
+    const own = steps ? records(steps).filter((it) => it.host === host) : [];
     if (whole || own.length > 100) return [captured];
     // Every other step, so that their borders can be seen.
     const shaded = own
@@ -147,7 +138,7 @@ function Multiples({ run, host, window, samples, children }: MultiplesProps) {
       <div class="multiples">
         {runSteps.total > 0 && (
           <StepTimes
-            rows={records<RunStep>(runSteps)}
+            rows={records(runSteps)}
             bands={bands}
             range={range}
             lit={route.value.params["table"] === "run_step"}
@@ -312,15 +303,13 @@ function Steps({
 }: {
   run: number;
   host: string;
-  samples: Sampled[];
+  samples: HardwareRow[];
   docs: { name: string; doc: string }[];
 }) {
   const steps = useTable(run, "step").value;
   const { rows, columns } = useMemo(() => {
     const of = new Map(
-      (steps ? records<Step>(steps) : [])
-        .filter((it) => it.host === host)
-        .map((it) => [it.step, it]),
+      (steps ? records(steps) : []).filter((it) => it.host === host).map((it) => [it.step, it]),
     );
     const by = new Map<number, StepRow>();
     const names = new Set<string>();

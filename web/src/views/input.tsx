@@ -3,47 +3,17 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { records, useReport, useTable } from "../data/store";
+import type { BatchLoader, InputStage } from "../data/tables";
 import type { Report } from "../data/types";
 import { ms, number, percent, thousands, time, timeColumn, UNKNOWN } from "../format";
 import { Empty, Failed } from "../parts/empty";
 import { litRows } from "../parts/evidence";
 import { FindingsAbout } from "../parts/finding-short";
-import { isOfInput, stageName, WhatIfs, type WhatIf } from "../parts/what-if";
+import { isOfInput, stageName, WhatIfs } from "../parts/what-if";
 import { link, route } from "../router";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./input.css";
-
-interface Stage {
-  stage: string;
-  parent: string | null;
-  kind: string;
-  dataset: string | null;
-  calls: number;
-  elements_per_step: number | null;
-  iterators: number | null;
-  work_ps: number;
-  python_ps: number | null;
-  blocked_ps: number | null;
-  parallelism: number | null;
-  autotune: boolean | null;
-  buffer_limit: number | null;
-  buffered: number | null;
-  asynchronous: boolean;
-  runs_in: string;
-  period_ps: number | null;
-  limits: boolean;
-}
-
-interface Loader {
-  made_in: string;
-  batches_per_step: number;
-  wait_ps: number;
-  longest_ps: number;
-  ops_ps: number;
-  function: string | null;
-  place: string | null;
-}
 
 export default function Input({ run }: ViewProps) {
   const { value: report, error } = useReport(run);
@@ -52,18 +22,18 @@ export default function Input({ run }: ViewProps) {
   const { value: changes } = useTable(run, "what_if");
   if (error ?? failed) return <Failed error={(error ?? failed)!} />;
   if (!report || !stages || !loaders) return <Coming />;
-  const ofInput = changes ? records<WhatIf>(changes).filter(isOfInput) : null;
+  const ofInput = changes ? records(changes).filter(isOfInput) : null;
   return (
     <div class="pad input-view">
       <h1>{headline(report)}</h1>
       <FindingsAbout report={report} rules={/^input-/} />
-      {loaders.total > 0 && <Loaders loaders={records<Loader>(loaders)} doc={loaders.columns} />}
+      {loaders.total > 0 && <Loaders loaders={records(loaders)} doc={loaders.columns} />}
       {stages.total === 0 && loaders.total > 0 ? null : stages.total === 0 ? (
         <None report={report} />
       ) : (
         <>
-          <Tree stages={records<Stage>(stages)} doc={stages.columns} />
-          <Threads stages={records<Stage>(stages)} report={report} />
+          <Tree stages={records(stages)} doc={stages.columns} />
+          <Threads stages={records(stages)} report={report} />
         </>
       )}
       <section class="section">
@@ -126,7 +96,7 @@ function None({ report }: { report: Report }) {
 }
 
 /** Loaders that make batches in Python: what of that the training thread waits for. */
-function Loaders({ loaders, doc }: { loaders: Loader[]; doc: { name: string; doc: string }[] }) {
+function Loaders({ loaders, doc }: { loaders: BatchLoader[]; doc: { name: string; doc: string }[] }) {
   const lit = litRows(route.value.params, "batch_loader");
   const about = (name: string) => doc.find((it) => it.name === name)?.doc;
   const anyFunction = loaders.some((it) => it.function !== null);
@@ -183,7 +153,7 @@ function Loaders({ loaders, doc }: { loaders: Loader[]; doc: { name: string; doc
   );
 }
 
-function Tree({ stages, doc }: { stages: Stage[]; doc: { name: string; doc: string }[] }) {
+function Tree({ stages, doc }: { stages: InputStage[]; doc: { name: string; doc: string }[] }) {
   const lit = litRows(route.value.params, "input_stage");
   const first = useRef<HTMLTableRowElement>(null);
   useEffect(() => first.current?.scrollIntoView({ block: "nearest" }), []);
@@ -194,7 +164,7 @@ function Tree({ stages, doc }: { stages: Stage[]; doc: { name: string; doc: stri
   const most = Math.max(...stages.map((it) => Math.max(it.work_ps, it.blocked_ps ?? 0)), 1);
   // Stages of the limiting threads take turns: the one that works most is what to change.
   const limiting = stages.filter((it) => it.limits);
-  const heaviest = limiting.reduce<Stage | undefined>(
+  const heaviest = limiting.reduce<InputStage | undefined>(
     (most, it) => (most && most.work_ps >= it.work_ps ? most : it),
     undefined,
   );
@@ -335,8 +305,8 @@ const Head = ({
 );
 
 /** Stages that share threads take turns; what the slowest group needs is what a batch takes. */
-function Threads({ stages, report }: { stages: Stage[]; report: Report }) {
-  const groups = new Map<string, Stage>();
+function Threads({ stages, report }: { stages: InputStage[]; report: Report }) {
+  const groups = new Map<string, InputStage>();
   for (const it of stages) if (!groups.has(it.runs_in)) groups.set(it.runs_in, it);
   const step = (report.steps.mean_ms ?? 0) * 1e9;
   const most = Math.max(...[...groups.values()].map((it) => it.period_ps ?? 0), step, 1);

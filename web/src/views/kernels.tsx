@@ -2,7 +2,8 @@
 
 import { useMemo } from "preact/hooks";
 import { docs, records, useReport, useTable, useWholeTable } from "../data/store";
-import type { TableData } from "../data/types";
+import type { Copy, KernelTime } from "../data/tables";
+import type { TableOf } from "../data/types";
 import { bytes, percent, plain, thousands, time } from "../format";
 import { Choice } from "../parts/choice";
 import { DataTable, DataTableSkeleton, inAddress, type DataColumn } from "../parts/data-table";
@@ -12,36 +13,6 @@ import { documented } from "../parts/table-columns";
 import { go, link, remember, route } from "../router";
 import type { ViewProps } from ".";
 import "./ops.css";
-
-interface Kernel {
-  name: string;
-  op: string | null;
-  grid: string | null;
-  block: string | null;
-  registers: number | null;
-  static_shared_bytes: number | null;
-  dynamic_shared_bytes: number | null;
-  occupancy: number | null;
-  occupancy_limit: string | null;
-  uses_tensor_cores: boolean | null;
-  count: number;
-  total_ps: number;
-  min_ps: number;
-  max_ps: number;
-  mean_ps: number;
-  share: number;
-}
-
-interface Copy {
-  host: string;
-  device: string;
-  direction: string;
-  memory: string | null;
-  count: number;
-  bytes: number | null;
-  total_ps: number;
-  bytes_per_s: number | null;
-}
 
 export default function Kernels({ run }: ViewProps) {
   const kernels = useWholeTable(run, "kernel_time");
@@ -84,9 +55,9 @@ function None({ run }: { run: number }) {
   );
 }
 
-function Shown(props: { kernels: TableData; copies: TableData }) {
-  const kernels = useMemo(() => records<Kernel>(props.kernels), [props.kernels]);
-  const copies = useMemo(() => records<Copy>(props.copies), [props.copies]);
+function Shown(props: { kernels: TableOf<"kernel_time">; copies: TableOf<"copy"> }) {
+  const kernels = useMemo(() => records(props.kernels), [props.kernels]);
+  const copies = useMemo(() => records(props.copies), [props.copies]);
   const { params } = route.value;
   const what = params["what"] === "copies" || kernels.length === 0 ? "copies" : "kernels";
   const tools = kernels.length > 0 && copies.length > 0 && (
@@ -112,7 +83,15 @@ function Shown(props: { kernels: TableData; copies: TableData }) {
   );
 }
 
-function Summary({ kernels, copies, what }: { kernels: Kernel[]; copies: Copy[]; what: string }) {
+function Summary({
+  kernels,
+  copies,
+  what,
+}: {
+  kernels: KernelTime[];
+  copies: Copy[];
+  what: string;
+}) {
   const sum = (rows: { total_ps: number }[]) => rows.reduce((all, it) => all + it.total_ps, 0);
   if (what === "copies") {
     const runs = copies.reduce((all, it) => all + it.count, 0);
@@ -159,14 +138,14 @@ const shape = (text: string | null): string | null =>
   text === null ? null : text.replaceAll(",", " × ").replace(/( × 1)+$/, "");
 
 function KernelTable(props: {
-  rows: Kernel[];
+  rows: KernelTime[];
   doc: Record<string, string>;
   tools: preact.ComponentChildren;
 }) {
   const { rows, doc } = props;
-  const columns = useMemo<DataColumn<Kernel>[]>(() => {
-    const column = documented<Kernel>(doc);
-    const known = (key: keyof Kernel) => rows.some((it) => it[key] !== null);
+  const columns = useMemo<DataColumn<KernelTime>[]>(() => {
+    const column = documented<KernelTime>(doc);
+    const known = (key: keyof KernelTime) => rows.some((it) => it[key] !== null);
     return [
       column("name", "Kernel", "text", { show: (it) => shortName(it.name) }),
       column("op", "Op", "text", { show: (it) => plain(it.op ?? "") }),
@@ -206,19 +185,19 @@ function KernelTable(props: {
         tools={props.tools}
         {...inAddress({ key: "total_ps", descending: true })}
         onOpen={(it) => remember({ open: numbers.get(it)! })}
-        {...(opened && { marked: (it: Kernel) => it === opened })}
+        {...(opened && { marked: (it: KernelTime) => it === opened })}
       />
       {opened && <KernelDetails kernel={opened} doc={doc} />}
     </div>
   );
 }
 
-function sharedBytes(it: Kernel): number | null {
+function sharedBytes(it: KernelTime): number | null {
   if (it.static_shared_bytes === null && it.dynamic_shared_bytes === null) return null;
   return (it.static_shared_bytes ?? 0) + (it.dynamic_shared_bytes ?? 0);
 }
 
-function KernelDetails({ kernel, doc }: { kernel: Kernel; doc: Record<string, string> }) {
+function KernelDetails({ kernel, doc }: { kernel: KernelTime; doc: Record<string, string> }) {
   const tensor = kernel.uses_tensor_cores;
   return (
     <Details

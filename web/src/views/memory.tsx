@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { records, useReport, useTable } from "../data/store";
+import type { Memory as Allocator, MemoryPeak, ProgramMemory } from "../data/tables";
 import { bytes, bytesTicks, percent, plain, thousands, time, timeTicks, UNKNOWN } from "../format";
 import { Chart } from "../parts/chart";
 import { DataTable, type DataColumn } from "../parts/data-table";
@@ -9,73 +10,18 @@ import { Empty, Failed } from "../parts/empty";
 import { litRows } from "../parts/evidence";
 import { FindingsAbout } from "../parts/finding-short";
 import { useCounters } from "../parts/series";
-import type { Step } from "../parts/steps";
 import { Treemap, type Area } from "../parts/treemap";
 import { link, remember, route, showEvents } from "../router";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./memory.css";
 
-interface Allocator {
-  host: string;
-  allocator: string;
-  memory: string | null;
-  peak_bytes: number;
-  peak_ps: number;
-  peak_step: number | null;
-  start_bytes: number | null;
-  end_bytes: number | null;
-  floor_bytes: number | null;
-  capacity_bytes: number | null;
-  peak_share: number | null;
-  lifetime_peak_bytes: number | null;
-  fragmentation: number | null;
-  n_allocations: number;
-  n_deallocations: number;
-  n_steps: number;
-  allocated_bytes_per_step: number | null;
-  growth_bytes_per_step: number | null;
-  growth_low_bytes: number | null;
-  growth_high_bytes: number | null;
-  n_unread: number;
-}
-
-interface Holder {
-  host: string;
-  allocator: string;
-  held_by: string;
-  op: string | null;
-  scope: string | null;
-  bytes: number;
-  share: number | null;
-  count: number | null;
-  n_steps: number | null;
-  earlier_bytes: number | null;
-  region_type: string | null;
-  data_type: string | null;
-  shape: string | null;
-  event: number | null;
-}
-
-interface Program {
-  program: string;
-  ran: boolean;
-  peak_bytes: number;
-  argument_bytes: number | null;
-  output_bytes: number | null;
-  alias_bytes: number | null;
-  temp_bytes: number | null;
-  constant_bytes: number | null;
-  largest_temp: string | null;
-  largest_temp_bytes: number | null;
-}
-
 export default function Memory({ run }: ViewProps) {
   const { value: report, error } = useReport(run);
   const { value: table, error: failed } = useTable(run, "memory");
   const peaks = useTable(run, "memory_peak").value;
   const programs = useTable(run, "program_memory").value;
-  const allocators = useMemo(() => (table ? records<Allocator>(table) : []), [table]);
+  const allocators = useMemo(() => (table ? records(table) : []), [table]);
   const lit = litRows(route.value.params, "memory");
   const wanted = Number.parseInt(route.value.params["allocator"] ?? "", 10);
   if (error ?? failed) return <Failed error={(error ?? failed)!} />;
@@ -101,7 +47,7 @@ export default function Memory({ run }: ViewProps) {
         <>
           <Allocators allocators={allocators} chosen={at} lit={lit} />
           <Level run={run} it={chosen} window={report.run.window_ms * 1e9} />
-          <Peak it={chosen} holders={records<Holder>(peaks)} />
+          <Peak it={chosen} holders={records(peaks)} />
         </>
       ) : (
         <Empty command="TF_ENABLE_ONEDNN_OPTS=1 strobe run -- python train.py">
@@ -110,9 +56,7 @@ export default function Memory({ run }: ViewProps) {
         </Empty>
       )}
       <Resident run={run} window={report.run.window_ms * 1e9} />
-      {programs.total > 0 && (
-        <Programs rows={records<Program>(programs)} columns={programs.columns} />
-      )}
+      {programs.total > 0 && <Programs rows={records(programs)} columns={programs.columns} />}
     </div>
   );
 }
@@ -233,7 +177,7 @@ function Level({ run, it, window }: { run: number; it: Allocator; window: number
   const bands = useMemo(
     () =>
       steps
-        ? records<Step>(steps)
+        ? records(steps)
             .filter((step) => step.host === it.host && step.step % 2 === 0)
             .map((step) => ({
               from: step.start_ps,
@@ -305,10 +249,10 @@ const HELD: Record<string, { name: string; short?: string; colour: string; hatch
   unknown: { name: "unknown", colour: "idle", hatched: true },
 };
 
-const nameOf = (it: Holder): string =>
+const nameOf = (it: MemoryPeak): string =>
   it.op ? plain(it.op) : (HELD[it.held_by]?.short ?? HELD[it.held_by]?.name ?? it.held_by);
 
-function areaOf(it: Holder): Area {
+function areaOf(it: MemoryPeak): Area {
   const parts = it.op ? plain(it.op).split("/") : [];
   const held = HELD[it.held_by];
   const area: Area = {
@@ -321,7 +265,7 @@ function areaOf(it: Holder): Area {
   return held?.hatched ? { ...area, hatched: true } : area;
 }
 
-const COLUMNS: DataColumn<Holder>[] = [
+const COLUMNS: DataColumn<MemoryPeak>[] = [
   {
     key: "name",
     title: "held by",
@@ -354,7 +298,7 @@ const COLUMNS: DataColumn<Holder>[] = [
   },
 ];
 
-function Peak({ it, holders }: { it: Allocator; holders: Holder[] }) {
+function Peak({ it, holders }: { it: Allocator; holders: MemoryPeak[] }) {
   const litAll = litRows(route.value.params, "memory_peak");
   const own = useMemo(
     () =>
@@ -442,12 +386,12 @@ function Programs({
   rows,
   columns,
 }: {
-  rows: Program[];
+  rows: ProgramMemory[];
   columns: { name: string; doc: string }[];
 }) {
   const lit = litRows(route.value.params, "program_memory");
   const doc = (name: string) => columns.find((it) => it.name === name)?.doc ?? "";
-  const size = (key: keyof Program, title: string): DataColumn<Program> => ({
+  const size = (key: keyof ProgramMemory, title: string): DataColumn<ProgramMemory> => ({
     key,
     title,
     doc: doc(key),

@@ -2,7 +2,8 @@
 
 import { useMemo } from "preact/hooks";
 import { docs, records, useAnswer, useTable, useWholeTable } from "../data/store";
-import type { TableData } from "../data/types";
+import type { HostCall, OpTime, ScopeTime } from "../data/tables";
+import type { TableOf } from "../data/types";
 import { percent, plain, thousands, time } from "../format";
 import { Choice, type Option } from "../parts/choice";
 import { DataTable, DataTableSkeleton, inAddress, type DataColumn } from "../parts/data-table";
@@ -11,28 +12,10 @@ import { Empty, Failed } from "../parts/empty";
 import { useEscape } from "../parts/escape";
 import { Icicle } from "../parts/icicle";
 import { documented } from "../parts/table-columns";
-import { ROOT, scopeTime, type ScopeRow, type Side } from "../parts/scopes";
+import { ROOT, scopeTime, type Side } from "../parts/scopes";
 import { go, link, remember, route, showEvents } from "../router";
 import type { ViewProps } from ".";
 import "./ops.css";
-
-interface Op {
-  side: Side;
-  name: string;
-  op_type: string | null;
-  scope: string;
-  family: string;
-  module: string | null;
-  count: number;
-  total_ps: number;
-  self_ps: number;
-  min_ps: number;
-  max_ps: number;
-  mean_ps: number;
-  eager: boolean | null;
-  device_ps: number | null;
-  self_share: number;
-}
 
 interface Type {
   op_type: string | null;
@@ -41,19 +24,6 @@ interface Type {
   count: number;
   self_ps: number;
   self_share: number;
-}
-
-interface Call {
-  call: string;
-  kind: string;
-  count: number;
-  per_step: number;
-  total_ps: number;
-  work_ps: number | null;
-  after_ps: number;
-  longest_after_ps: number;
-  before: string | null;
-  event: number;
 }
 
 const SIDES: Record<Side, string> = { device: "Device", host: "Host" };
@@ -78,10 +48,15 @@ export default function Ops({ run }: ViewProps) {
   return <Shown run={run} ops={ops.value} scopes={scopes.value} calls={calls.value} />;
 }
 
-function Shown(props: { run: number; ops: TableData; scopes: TableData; calls: TableData }) {
-  const all = useMemo(() => records<Op>(props.ops), [props.ops]);
-  const scopes = useMemo(() => records<ScopeRow>(props.scopes), [props.scopes]);
-  const calls = useMemo(() => records<Call>(props.calls), [props.calls]);
+function Shown(props: {
+  run: number;
+  ops: TableOf<"op_time">;
+  scopes: TableOf<"scope_time">;
+  calls: TableOf<"host_call">;
+}) {
+  const all = useMemo(() => records(props.ops), [props.ops]);
+  const scopes = useMemo(() => records(props.scopes), [props.scopes]);
+  const calls = useMemo(() => records(props.calls), [props.calls]);
   const { params } = route.value;
   const has = (side: Side) => all.some((it) => it.side === side);
   const sides = (["device", "host"] as const).filter(has);
@@ -193,9 +168,9 @@ const colourOf = (family: string, colour: string): string =>
 
 const close = () => remember({ open: null });
 
-function ByOp({ rows, doc, side, colour, tools, run }: Shared & { rows: Op[] }) {
+function ByOp({ rows, doc, side, colour, tools, run }: Shared & { rows: OpTime[] }) {
   const columns = useMemo(() => {
-    const column = documented<Op>(doc);
+    const column = documented<OpTime>(doc);
     return [
       column("name", "Op", "text", { show: (it) => plain(it.name) }),
       column("op_type", "Type", "text", { width: 152 }),
@@ -214,7 +189,7 @@ function ByOp({ rows, doc, side, colour, tools, run }: Shared & { rows: Op[] }) 
     ];
   }, [rows, doc, side, colour]);
   const open = route.value.params["open"];
-  const key = (it: Op) => (it.module ? `${it.name}@${it.module}` : it.name);
+  const key = (it: OpTime) => (it.module ? `${it.name}@${it.module}` : it.name);
   const opened = open === undefined ? undefined : rows.find((it) => key(it) === open);
   return (
     <div class="ops-table">
@@ -227,28 +202,21 @@ function ByOp({ rows, doc, side, colour, tools, run }: Shared & { rows: Op[] }) 
         tools={tools}
         {...inAddress({ key: "self_ps", descending: true })}
         onOpen={(it) => remember({ open: key(it) })}
-        {...(opened && { marked: (it: Op) => it === opened })}
+        {...(opened && { marked: (it: OpTime) => it === opened })}
       />
       {opened && <OpDetails op={opened} doc={doc} run={run} />}
     </div>
   );
 }
 
-interface Kernel {
-  name: string;
-  op: string | null;
-  count: number;
-  total_ps: number;
-}
-
-function OpDetails({ op, doc, run }: { op: Op; doc: Record<string, string>; run: number }) {
-  const answer = useAnswer<TableData>(
+function OpDetails({ op, doc, run }: { op: OpTime; doc: Record<string, string>; run: number }) {
+  const answer = useAnswer<TableOf<"kernel_time">>(
     op.side === "device" ? `runs/${run}/tables/kernel_time` : null,
   );
   const kernels = useMemo(
     () =>
       answer.value
-        ? records<Kernel>(answer.value)
+        ? records(answer.value)
             .filter((it) => it.op === op.name)
             .sort((a, b) => b.total_ps - a.total_ps)
         : [],
@@ -311,7 +279,7 @@ function OpDetails({ op, doc, run }: { op: Op; doc: Record<string, string>; run:
   );
 }
 
-function ByType({ rows, doc, side, colour, tools }: Shared & { rows: Op[] }) {
+function ByType({ rows, doc, side, colour, tools }: Shared & { rows: OpTime[] }) {
   const types = useMemo(() => {
     const found = new Map<string | null, Type>();
     for (const op of rows) {
@@ -361,7 +329,7 @@ function ByType({ rows, doc, side, colour, tools }: Shared & { rows: Op[] }) {
 }
 
 function ByScope(
-  props: Shared & { all: ScopeRow[]; zoom: string; onOpen: (scope: string) => void },
+  props: Shared & { all: ScopeTime[]; zoom: string; onOpen: (scope: string) => void },
 ) {
   const { all, zoom, side, doc, colour } = props;
   const rows = useMemo(
@@ -374,10 +342,10 @@ function ByScope(
       ),
     [all, side, zoom],
   );
-  const columns = useMemo<DataColumn<ScopeRow>[]>(() => {
+  const columns = useMemo<DataColumn<ScopeTime>[]>(() => {
     const root = all.find((it) => it.scope === ROOT);
     const total = root ? scopeTime(root, side) : 0;
-    const column = documented<ScopeRow>(doc);
+    const column = documented<ScopeTime>(doc);
     return [
       column("scope", "Scope", "text", { show: (it) => plain(it.scope) }),
       side === "host" ? column("total_ps", "Total", "time") : column("device_ps", "Device", "time"),
@@ -410,9 +378,9 @@ function ByScope(
   );
 }
 
-function ByCall({ rows, doc, tools }: Shared & { rows: Call[] }) {
-  const columns = useMemo<DataColumn<Call>[]>(() => {
-    const column = documented<Call>(doc);
+function ByCall({ rows, doc, tools }: Shared & { rows: HostCall[] }) {
+  const columns = useMemo<DataColumn<HostCall>[]>(() => {
+    const column = documented<HostCall>(doc);
     return [
       column("call", "Call", "text"),
       column("kind", "Kind", "text", { width: 88 }),
@@ -437,7 +405,7 @@ function ByCall({ rows, doc, tools }: Shared & { rows: Call[] }) {
         tools={tools}
         {...inAddress({ key: "total_ps", descending: true })}
         onOpen={(it) => remember({ open: it.call })}
-        {...(opened && { marked: (it: Call) => it === opened })}
+        {...(opened && { marked: (it: HostCall) => it === opened })}
       />
       {opened && (
         <Details

@@ -1,8 +1,14 @@
 // The answer first: the sentence, the bar of the step, the findings; then the proof.
 
-import { records, useReport, useTable } from "../data/store";
+import { records, useAnswer, useReport, useTable } from "../data/store";
 import { isNarrow, narrowed, stepsText, within } from "../data/narrowing";
-import { CATEGORIES, type Finding, type Report, type TableData } from "../data/types";
+import {
+  asDesigned,
+  type Finding,
+  type MeanOfSteps,
+  type Report,
+  type TableOf,
+} from "../data/types";
 import { bytes, categoryName, ms, percent, plain, thousands, time } from "../format";
 import { Empty, Failed } from "../parts/empty";
 import { useSpotlights } from "../parts/evidence";
@@ -10,11 +16,9 @@ import { Findings, RuleLink, RulePanel } from "../parts/finding";
 import { inline } from "../parts/markdown";
 import { StepBar } from "../parts/step-bar";
 import StepChart from "../parts/step-chart";
-import type { Step, StepOutlier, StepSpread, StepTime } from "../parts/steps";
-import { isOfInput, WhatIfs, type WhatIf } from "../parts/what-if";
+import { isOfInput, WhatIfs } from "../parts/what-if";
 import { link } from "../router";
 import { Section } from "../parts/section";
-import type { Sampled } from "../parts/series";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
 import "./overview.css";
@@ -31,8 +35,8 @@ export default function Overview({ run }: ViewProps) {
   return (
     <div class="pad overview">
       <h1>{report.headline}</h1>
-      {isNarrow(narrowed.value) && times ? (
-        <Narrowed report={report} times={records<StepTime>(times)} />
+      {isNarrow(narrowed.value) ? (
+        <Narrowed run={run} report={report} />
       ) : (
         <StepBar report={report} />
       )}
@@ -50,11 +54,7 @@ export default function Overview({ run }: ViewProps) {
             to tell them by:
           </Empty>
         ) : steps && times && outliers ? (
-          <StepChart
-            steps={records<Step>(steps)}
-            times={records<StepTime>(times)}
-            outliers={records<StepOutlier>(outliers)}
-          />
+          <StepChart steps={records(steps)} times={records(times)} outliers={records(outliers)} />
         ) : (
           <div class="skeleton step-chart-room">…</div>
         )}
@@ -83,32 +83,33 @@ export default function Overview({ run }: ViewProps) {
 }
 
 /** Where the steps go that the top bar chose. */
-function Narrowed({ report, times }: { report: Report; times: StepTime[] }) {
+function Narrowed({ run, report }: { run: number; report: Report }) {
   const { host, device, steps } = narrowed.value;
-  const rows = times.filter((it) => it.counts && within(narrowed.value, it));
+  const asked = Object.entries({ host, device, first: steps?.first, last: steps?.last });
+  const given = asked.flatMap(([key, it]) => (it == null ? [] : [[key, String(it)]]));
+  const { value: mean, error } = useAnswer<MeanOfSteps>(
+    `runs/${run}/mean_step?${new URLSearchParams(given)}`,
+  );
   const whole = (
     <a href={link("overview", { host: null, device: null, steps: null })}>the whole run</a>
   );
   const of = [host, device, steps && `steps ${stepsText(steps)}`].filter(Boolean).join(" · ");
-  if (rows.length === 0) {
+  if (error) return <Failed error={error} />;
+  if (!mean) return <div class="skeleton coming-bar">…</div>;
+  if (mean.mean_ms === null) {
     return (
       <p class="fine">
         <b>{of}:</b> no steady steps among these; back to {whole}.
       </p>
     );
   }
-  const length = rows.reduce((sum, it) => sum + (it.dur_ps ?? 0), 0);
-  const breakdown = CATEGORIES.map((category) => {
-    const sum = rows.reduce((all, it) => all + (it[`${category}_ps`] ?? 0), 0);
-    return { category, ms_per_step: sum / rows.length / 1e9, share: length > 0 ? sum / length : 0 };
-  });
   return (
     <>
       <p class="fine">
-        <b>{of}:</b> {time(length / rows.length)} a step, over {thousands(rows.length)}. The
-        sentence and the findings are of {whole}.
+        <b>{of}:</b> {ms(mean.mean_ms)} a step, over {thousands(mean.n_steps)}. The sentence and the
+        findings are of {whole}.
       </p>
-      <StepBar report={{ ...report, breakdown }} />
+      <StepBar report={{ ...report, breakdown: [...mean.breakdown].sort(asDesigned) }} />
     </>
   );
 }
@@ -150,10 +151,10 @@ function Spread({ run }: { run: number }) {
   const spreads = useTable(run, "step_spread").value;
   const steps = useTable(run, "step").value;
   if (!spreads || !steps || spreads.total === 0) return null;
-  const all = records<Step>(steps).filter((it) => it.complete && !it.warmup);
+  const all = records(steps).filter((it) => it.complete && !it.warmup);
   return (
     <Section title="Spread of the steps">
-      {ofChosen(records<StepSpread>(spreads)).map((it) => {
+      {ofChosen(records(spreads)).map((it) => {
         const own = all.filter((step) => step.host === it.host).map((step) => step.dur_ps);
         const high = Math.max(...own, it.p999_ps) * 1.02;
         const low = Math.min(...own, it.typical_ps) * 0.9;
@@ -212,34 +213,14 @@ function Spread({ run }: { run: number }) {
 }
 
 /** What is left of a step without one of its parts: the most that work on it could win. */
-function Won({ changes, findings }: { changes: TableData | null; findings: Finding[] }) {
-  const rows = changes ? records<WhatIf>(changes).filter((it) => !isOfInput(it)) : [];
+function Won({ changes, findings }: { changes: TableOf<"what_if"> | null; findings: Finding[] }) {
+  const rows = changes ? records(changes).filter((it) => !isOfInput(it)) : [];
   if (rows.length === 0) return null;
   return (
     <Section title="Upper bounds: what if …">
       <WhatIfs rows={rows} findings={findings} label="What changes would give" />
     </Section>
   );
-}
-
-interface DeviceUse {
-  host: string;
-  device: string;
-  name: string | null;
-  memory_bytes: number | null;
-  window_ps: number;
-  busy_ps: number;
-  busy_share: number;
-  n_streams: number;
-}
-
-interface HostThread {
-  host: string;
-  thread: string;
-  track: number;
-  busy_ps: number;
-  top_kind: string | null;
-  top_name: string | null;
 }
 
 function Use({ run, report }: { run: number; report: Report }) {
@@ -249,13 +230,11 @@ function Use({ run, report }: { run: number; report: Report }) {
   if (!devices || !threads || !hardware)
     return <Section title="Devices and threads">{null}</Section>;
   const window = report.run.window_ms * 1e9;
-  const busiest = ofChosen(records<HostThread>(threads))
+  const busiest = ofChosen(records(threads))
     .filter((it) => it.busy_ps > 0)
     .sort((a, b) => b.busy_ps - a.busy_ps)
     .slice(0, 6);
-  const cpu = records<Sampled>(hardware).filter(
-    (it) => it.step === null && it.counter === "cpu/all",
-  );
+  const cpu = records(hardware).filter((it) => it.step === null && it.counter === "cpu/all");
   if (devices.total + threads.total + cpu.length === 0) return null;
   return (
     <Section title={`Devices and threads over ${time(window)}`}>
@@ -270,7 +249,7 @@ function Use({ run, report }: { run: number; report: Report }) {
           </tr>
         </thead>
         <tbody>
-          {ofChosen(records<DeviceUse>(devices)).map((it) => (
+          {ofChosen(records(devices)).map((it) => (
             <tr key={it.host + it.device}>
               <td class="wide" title={`${it.host} ${it.device}`}>
                 <b>{it.device}</b>{" "}
@@ -310,9 +289,9 @@ function Use({ run, report }: { run: number; report: Report }) {
                 {it.thread} {it.top_kind && <span class="faint">mostly {it.top_kind}</span>}
               </td>
               <td>
-                <Meter share={window > 0 ? it.busy_ps / window : 0} colour="runtime" />
+                <Meter share={it.busy_share} colour="runtime" />
               </td>
-              <td class="number">{window > 0 ? percent(it.busy_ps / window) : null}</td>
+              <td class="number">{window > 0 ? percent(it.busy_share) : null}</td>
             </tr>
           ))}
         </tbody>
@@ -383,7 +362,7 @@ function Facts({ run }: { run: number }) {
   const facts = useTable(run, "run_info").value;
   if (!facts || facts.total === 0) return null;
   const by = new Map<string, { key: string; value: string }[]>();
-  for (const it of records<{ of: string; key: string; value: string }>(facts)) {
+  for (const it of records(facts)) {
     by.set(it.of, [...(by.get(it.of) ?? []), it]);
   }
   return (

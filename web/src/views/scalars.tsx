@@ -2,12 +2,13 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { client, records, remembered, useReport, useSchema } from "../data/store";
-import type { TableData } from "../data/types";
+import type { Scalar } from "../data/tables";
+import type { TableOf } from "../data/types";
 import { number, numberTicks, thousands, time, timeTicks } from "../format";
 import { Chart, type ChartBand, type ChartSeries } from "../parts/chart";
 import { Empty, Failed } from "../parts/empty";
 import { besideOneAnother } from "../parts/series";
-import { byGroup, smoothed, type Curve, type ScalarRow } from "../parts/smooth";
+import { byGroup, smoothed, type Curve } from "../parts/smooth";
 import { remember, route } from "../router";
 import type { ViewProps } from ".";
 import "../parts/quiet.css";
@@ -48,19 +49,19 @@ export default function Scalars({ run }: ViewProps) {
 const PAGE = 100_000;
 
 /** All rows, however many pages they are. */
-function useScalars(run: number | null): { rows: ScalarRow[] | null; failed: Error | null } {
-  const [rows, setRows] = useState<ScalarRow[] | null>(null);
+function useScalars(run: number | null): { rows: Scalar[] | null; failed: Error | null } {
+  const [rows, setRows] = useState<Scalar[] | null>(null);
   const [failed, setFailed] = useState<Error | null>(null);
   useEffect(() => {
     if (run === null) return;
     let wanted = true;
     const load = async () => {
       // An exported file has the first page, which is all of it.
-      const first = await remembered<TableData>(`runs/${run}/tables/scalar`);
-      const all = records<ScalarRow>(first);
+      const first = await remembered<TableOf<"scalar">>(`runs/${run}/tables/scalar`);
+      const all = records(first);
       while (wanted && client.live && all.length < first.total) {
         const page = `runs/${run}/tables/scalar?offset=${all.length}&limit=${PAGE}`;
-        const more = records<ScalarRow>(await client.json<TableData>(page));
+        const more = records(await client.json<TableOf<"scalar">>(page));
         if (more.length === 0) break;
         for (const it of more) all.push(it);
       }
@@ -77,7 +78,7 @@ function useScalars(run: number | null): { rows: ScalarRow[] | null; failed: Err
 
 type Axis = "step" | "time";
 
-function Curves({ rows, window }: { rows: ScalarRow[]; window: number | null }) {
+function Curves({ rows, window }: { rows: Scalar[]; window: number | null }) {
   const { params } = route.value;
   const weight = Math.min(Math.max(Number.parseFloat(params["smooth"] ?? "0.6") || 0, 0), 0.99);
   const axis: Axis = params["x"] === "time" ? "time" : "step";
@@ -179,7 +180,7 @@ function TagChart({ tag, curves, names, axis, weight, window }: TagChartProps) {
     const first = Math.min(
       ...curves.flatMap((it) => it.rows.map((row) => row.wall_unix_ns ?? Infinity)),
     );
-    const at = (row: ScalarRow): number | null => {
+    const at = (row: Scalar): number | null => {
       if (axis === "step") return row.step;
       if (traced) return row.time_ps;
       return row.wall_unix_ns === null ? null : (row.wall_unix_ns - first) * 1000;

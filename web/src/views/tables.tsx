@@ -2,6 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { docs, useSchema, useWholeTable } from "../data/store";
+import type { Tables as TableRows } from "../data/tables";
 import type { TableData } from "../data/types";
 import { DataTable, DataTableSkeleton, inAddress, type DataColumn } from "../parts/data-table";
 import { Empty, Failed } from "../parts/empty";
@@ -69,7 +70,7 @@ const withRows = (table: string): string =>
   link(VIEW_OF[table]!.id, { table, rows: route.value.params["rows"] });
 
 function One({ run, name }: { run: number; name: string }) {
-  const { value: table, error } = useWholeTable(run, name);
+  const { value: table, error } = useWholeTable(run, name as keyof TableRows);
   if (error) return <Failed error={error} />;
   if (!table) return <DataTableSkeleton fill />;
   return (

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { bytesTicks, gain, number, percentTicks, sentence, timeTicks } from "../../src/format";
 import { groupsOf, shortName, unitOf } from "../../src/parts/counters";
-import { byGroup, smoothed, type ScalarRow } from "../../src/parts/smooth";
+import type { Scalar } from "../../src/data/tables";
+import { byGroup, smoothed } from "../../src/parts/smooth";
 import { aligned } from "../../src/parts/stack";
 
 describe("numbers on axes", () => {
@@ -83,13 +84,14 @@ describe("samples", () => {
 });
 
 describe("curves of a log", () => {
-  const row = (run: string, tag: string, step: number): ScalarRow => ({
+  const row = (run: string, tag: string, step: number): Scalar => ({
     run,
     tag,
     step,
     time_ps: null,
     wall_unix_ns: null,
     value: 1,
+    superseded: false,
   });
   test("are grouped by what stands before the slash", () => {
     const rows = [row("train", "loss/all", 0), row("val", "loss/all", 0), row("train", "lr", 0)];

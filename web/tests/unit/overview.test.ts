@@ -2,7 +2,8 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import type { Evidence, Finding, Fix } from "../../src/data/types";
 import { blocks } from "../../src/parts/markdown";
-import { after, inWords, isOfInput, stageName, type WhatIf } from "../../src/parts/what-if";
+import type { WhatIf } from "../../src/data/tables";
+import { after, inWords, isOfInput, stageName } from "../../src/parts/what-if";
 import { nested } from "../../src/parts/treemap";
 
 let places: typeof import("../../src/parts/evidence");

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
-import { around, places, type ScopeRow } from "../../src/parts/scopes";
+import type { ScopeTime } from "../../src/data/tables";
+import { around, places } from "../../src/parts/scopes";
 
 const row = (scope: string, parent: string | null, total: number, own: number, device: number) => ({
   scope,
   parent,
+  depth: scope === "/" ? 0 : scope.split("/").length,
   n_ops: 1,
   count: 1,
   total_ps: total,
@@ -11,7 +13,7 @@ const row = (scope: string, parent: string | null, total: number, own: number, d
   device_ps: device,
 });
 
-const rows: ScopeRow[] = [
+const rows: ScopeTime[] = [
   row("/", null, 100, 10, 80),
   row("model", "/", 30, 10, 80),
   row("model/dense", "model", 20, 20, 60),

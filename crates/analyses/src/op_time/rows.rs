@@ -157,7 +157,7 @@ impl<'a> Identity<'a> {
 }
 
 /// The scopes around an op; `None` where it is of a kind that has none.
-pub fn scope<'a>(trace: &'a Trace, untold: OpFamily, what: What) -> Option<&'a str> {
+pub fn scope(trace: &Trace, untold: OpFamily, what: What) -> Option<&str> {
     let it = Identity::of(trace, untold, what);
     it.family.has_scopes().then(|| it.family.scope(it.name))
 }

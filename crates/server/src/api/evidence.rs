@@ -6,10 +6,10 @@ use axum::Router;
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::routing::get;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use session::Session;
-use session::spotlight::{Spotlight, evidence};
+use session::spotlight::{self, evidence};
+use session::timeline::Hit;
 
 use super::{Answer, Opened, Refusal, computed};
 use crate::runs::Runs;
@@ -19,7 +19,8 @@ pub(super) fn routes() -> Router<Arc<Runs>> {
 }
 
 async fn list(Opened(session): Opened) -> Result<Answer, Refusal> {
-    computed(move || Answer(all(&session, None).iter().map(in_short).collect())).await
+    computed(move || Answer::of(&all(&session, None).iter().map(Spotlight::of).collect::<Vec<_>>()))
+        .await
 }
 
 #[derive(Debug, Deserialize)]
@@ -38,42 +39,78 @@ async fn one(
             Refusal::missing("no such evidence is on the timeline")
                 .hint("GET /api/runs/N/evidence lists what is")
         })?;
-        Ok(Answer(in_full(found)))
+        Ok(Answer::of(&LitEvidence::of(found)))
     })
     .await?
 }
 
 /// All evidence that is on the timeline, or in a part of it.
-pub(crate) fn all(session: &Session, within: Option<(i64, i64)>) -> Vec<Spotlight> {
+pub(crate) fn all(session: &Session, within: Option<(i64, i64)>) -> Vec<spotlight::Spotlight> {
     named(session, within, None)
 }
 
-fn named(session: &Session, within: Option<(i64, i64)>, id: Option<&str>) -> Vec<Spotlight> {
+fn named(
+    session: &Session,
+    within: Option<(i64, i64)>,
+    id: Option<&str>,
+) -> Vec<spotlight::Spotlight> {
     let diagnosis = session.report().diagnosis;
     let timeline = session.timeline();
     let overview = timeline.overview();
     evidence(&diagnosis)
         .into_iter()
         .filter(|it| id.is_none_or(|id| it.0 == id))
-        .filter_map(|(id, it)| Spotlight::of(&timeline, &overview, &id, it, within))
+        .filter_map(|(id, it)| spotlight::Spotlight::of(&timeline, &overview, &id, it, within))
         .collect()
 }
 
-/// Without the events themselves.
-pub(crate) fn in_short(it: &Spotlight) -> Value {
-    let lit_ps: i64 = it.spans.iter().map(|it| it.1 - it.0).sum();
-    json!({"id": it.id, "from": it.window.0, "to": it.window.1, "step": it.step,
-           "n_events": it.events.len() + it.left_out, "lit_ps": lit_ps})
+/// Evidence that is on the timeline: what to look at, and how much of it is lit.
+#[derive(Debug, Serialize)]
+pub(crate) struct Spotlight<'a> {
+    /// `0.1` is the second evidence of the first finding; `0.2.1` is of its third symptom.
+    id: &'a str,
+    from: i64,
+    to: i64,
+    step: Option<i64>,
+    n_events: usize,
+    /// Time that is lit where no event stands for it.
+    lit_ps: i64,
 }
 
-pub(crate) fn in_full(it: &Spotlight) -> Value {
-    let mut full = in_short(it);
-    full["events"] = it
-        .events
-        .iter()
-        .map(|it| json!([it.event.0, it.track.0, it.lane, it.start_ps, it.dur_ps]))
-        .collect();
-    full["spans"] = it.spans.iter().map(|it| json!([it.0, it.1])).collect();
-    full["left_out"] = json!(it.left_out);
-    full
+/// The same, with what is lit.
+#[derive(Debug, Serialize)]
+pub(crate) struct LitEvidence<'a> {
+    #[serde(flatten)]
+    short: Spotlight<'a>,
+    /// `event, track, lane, start_ps, dur_ps`
+    pub(crate) events: Vec<(u32, u32, u8, i64, i64)>,
+    /// From and to.
+    spans: Vec<(i64, i64)>,
+    /// Events beyond those.
+    left_out: usize,
+}
+
+impl Spotlight<'_> {
+    pub(crate) fn of(it: &spotlight::Spotlight) -> Spotlight<'_> {
+        Spotlight {
+            id: &it.id,
+            from: it.window.0,
+            to: it.window.1,
+            step: it.step,
+            n_events: it.events.len() + it.left_out,
+            lit_ps: it.spans.iter().map(|it| it.1 - it.0).sum(),
+        }
+    }
+}
+
+impl LitEvidence<'_> {
+    pub(crate) fn of(it: &spotlight::Spotlight) -> LitEvidence<'_> {
+        let event = |it: &Hit| (it.event.0, it.track.0, it.lane, it.start_ps, it.dur_ps);
+        LitEvidence {
+            short: Spotlight::of(it),
+            events: it.events.iter().map(event).collect(),
+            spans: it.spans.clone(),
+            left_out: it.left_out,
+        }
+    }
 }

@@ -8,8 +8,8 @@ use axum::extract::{DefaultBodyLimit, FromRequest as _, Json, Request};
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Extension, Router};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use session::{QueryResult, SqlError, SqlLimits, SqlValue, StopFlag, value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -117,18 +117,26 @@ async fn query(
         let _turn = turn;
         turns
             .counted(|| session.sql_until(&question.query, &limits, &stop))
-            .map(|it| rows_json(&it))
+            .map(|it| Answer::of(&SqlResult::of(&it)))
     });
-    result.await?.map(Answer).map_err(|it| refuse(&it))
+    result.await?.map_err(|it| refuse(&it))
 }
 
-fn rows_json(result: &QueryResult) -> Value {
-    let row = |row: &Vec<SqlValue>| -> Value { row.iter().map(value::of_sql).collect() };
-    json!({
-        "columns": result.columns,
-        "rows": result.rows.iter().map(row).collect::<Value>(),
-        "truncated": result.truncated,
-    })
+/// What a query returned.
+#[derive(Debug, Serialize)]
+struct SqlResult<'a> {
+    columns: &'a [String],
+    rows: Vec<Vec<Value>>,
+    /// There is more than the limit lets through.
+    truncated: bool,
+}
+
+impl SqlResult<'_> {
+    fn of(it: &QueryResult) -> SqlResult<'_> {
+        let row = |row: &Vec<SqlValue>| row.iter().map(value::of_sql).collect();
+        let rows = it.rows.iter().map(row).collect();
+        SqlResult { columns: &it.columns, rows, truncated: it.truncated }
+    }
 }
 
 /// SQLite points at the place in a line of its own, which says more than a hint would.

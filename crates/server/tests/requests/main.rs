@@ -375,3 +375,33 @@ fn evidence_says_what_to_light() {
         assert!(answer.body.contains("on the timeline") || answer.body.contains("no such"));
     }
 }
+
+#[test]
+fn a_mean_step_is_of_the_steps_that_were_asked_for() {
+    let served = serve(&[TWO_HOSTS]);
+    served.wait_for(0, "ready");
+    let mean = |query: &str| served.get(&format!("/api/runs/0/mean_step{query}")).json();
+    let all = mean("");
+    assert_eq!(all["breakdown"].as_array().unwrap().len(), 10, "{all}");
+    let rows = served.get("/api/runs/0/tables/step_time").json()["rows"].clone();
+    let host = rows[0][0].as_str().unwrap().to_owned();
+    let of_host = mean(&format!("?host={host}"));
+    assert!(of_host["n_steps"].as_u64() < all["n_steps"].as_u64(), "{of_host} {all}");
+    assert_eq!(mean("?host=nobody")["mean_ms"], serde_json::Value::Null);
+    assert_eq!(mean("?first=1000000")["n_steps"], 0);
+    assert_eq!(served.get("/api/runs/0/mean_step?first=x").status, 400);
+}
+
+#[test]
+fn runs_are_compared_with_runs_that_there_are() {
+    let served = serve(&[KERAS, TWO_HOSTS]);
+    served.wait_for(0, "ready");
+    served.wait_for(1, "ready");
+    let there = served.get("/api/runs/0/compare?with=1").json();
+    let back = served.get("/api/runs/1/compare?with=0").json();
+    assert_eq!(there["step"][0]["measure"], "median");
+    assert_eq!(there["step"][0]["a_ms"], back["step"][0]["b_ms"]);
+    assert_eq!(there["findings"]["new"], back["findings"]["fixed"]);
+    assert_eq!(served.get("/api/runs/0/compare?with=9").status, 404);
+    assert_eq!(served.get("/api/runs/0/compare").status, 400);
+}

@@ -91,18 +91,19 @@ impl Log {
 fn events_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<PathBuf> =
-        entries.filter_map(|it| Some(it.ok()?.path())).filter(is_log).collect();
+        entries.filter_map(|it| Some(it.ok()?.path())).filter(|it| is_log(it)).collect();
     files.sort();
     files
 }
 
-fn is_log(path: &PathBuf) -> bool {
+fn is_log(path: &Path) -> bool {
     super::claim_by_name(path) == Some(sources::Claim::Log)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use super::{Log, MOST_BYTES, MOST_FILES, is_log};
 
@@ -114,7 +115,7 @@ mod tests {
             ("box.xplane.pb", false),
             ("events.jsonl", false),
         ] {
-            assert_eq!(is_log(&format!("logs/{name}").into()), expected, "{name}");
+            assert_eq!(is_log(Path::new(&format!("logs/{name}"))), expected, "{name}");
         }
     }
 

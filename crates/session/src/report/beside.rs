@@ -9,11 +9,8 @@ use analyses::Tables;
 use analyses::hardware::Hardware;
 use analyses::python_line::PythonLine;
 use analyses::run_step::RunStep;
-use serde_json::{Value, json};
 use statistics::{Run, Series, Warmup};
 use trace::Dur;
-
-use super::json::ms;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Beside {
@@ -171,35 +168,4 @@ fn machine(tables: &Tables) -> Vec<MachineUse> {
         }
     }
     hosts
-}
-
-pub(super) fn as_json(beside: &Beside) -> Value {
-    let lines: Vec<Value> = beside
-        .lines
-        .iter()
-        .map(|it| {
-            json!({"activity": it.activity, "function": it.function, "file": it.file,
-                   "line": it.line, "inside": it.inside, "samples": it.samples,
-                   "share": it.share})
-        })
-        .collect();
-    let machine: Vec<Value> = beside
-        .machine
-        .iter()
-        .map(|it| {
-            let gpus: Vec<Value> =
-                it.gpus_busy.iter().map(|it| json!({"name": it.0, "busy_share": it.1})).collect();
-            json!({"host": it.host, "cores_used": it.cores_used,
-                   "memory_peak_bytes": it.memory_peak_bytes, "gpus": gpus})
-        })
-        .collect();
-    json!({
-        "steps": beside.steps.as_ref().map(|it| json!({
-            "name": it.name, "count": it.count, "processes": it.processes,
-            "steady": it.steady,
-            "median_ms": ms(it.median), "p95_ms": ms(it.p95),
-        })),
-        "python_lines": lines,
-        "machine": machine,
-    })
 }

@@ -17,13 +17,24 @@ pub(super) const TABLE: SqlTable = SqlTable {
     doc: "An event's arguments, as the source has them: `args(7)`, or joined by `args(event.id)`. \
           Without an event, those of all events, which takes long.",
     columns: &[
-        Column { name: "key", doc: "What the argument is called.", kind: CellKind::Text },
-        Column { name: "value", doc: "An integer, float or text.", kind: CellKind::Text },
+        Column {
+            name: "key",
+            doc: "What the argument is called.",
+            kind: CellKind::Text,
+            nullable: false,
+        },
+        Column {
+            name: "value",
+            doc: "An integer, float or text.",
+            kind: CellKind::Text,
+            nullable: false,
+        },
     ],
     parameter: Some(Column {
         name: "event_id",
         doc: "The event whose arguments these are.",
         kind: CellKind::Int,
+        nullable: false,
     }),
 };
 

@@ -30,7 +30,12 @@ macro_rules! columns {
         enum At { $($at),* }
 
         pub(super) const COLUMNS: &[Column] =
-            &[$(Column { name: $name, doc: $doc, kind: CellKind::$kind }),*];
+            &[$(Column {
+                name: $name,
+                doc: $doc,
+                kind: CellKind::$kind,
+                nullable: is_nullable(At::$at),
+            }),*];
 
         const ALL: &[At] = &[$(At::$at),*];
     };
@@ -57,6 +62,12 @@ fn at(column: i32) -> Option<At> {
         return Some(At::Id);
     }
     usize::try_from(column).ok().and_then(|it| ALL.get(it)).copied()
+}
+
+/// What not every event has.
+const fn is_nullable(column: At) -> bool {
+    use At::{CopyBytes, FrameworkOp, HloModule, HloOp, Parent};
+    matches!(column, Parent | FrameworkOp | HloOp | HloModule | CopyBytes)
 }
 
 /// Columns of few different values, by which rows are sorted by counting.

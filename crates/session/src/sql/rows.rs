@@ -25,7 +25,12 @@ pub(super) struct Own {
 }
 
 const fn column(name: &'static str, kind: CellKind, doc: &'static str) -> Column {
-    Column { name, doc, kind }
+    Column { name, doc, kind, nullable: false }
+}
+
+/// What not every row has.
+const fn nullable(name: &'static str, kind: CellKind, doc: &'static str) -> Column {
+    Column { name, doc, kind, nullable: true }
 }
 
 use CellKind::{Float, Int, Text};
@@ -36,14 +41,14 @@ pub(super) static OWN: &[Own] = &[
         doc: "Where events lie: hosts, processes, threads, devices, streams.",
         columns: &[
             column("id", Int, "The track's number."),
-            column("parent", Int, "The track this one belongs to."),
+            nullable("parent", Int, "The track this one belongs to."),
             column(
                 "kind",
                 Text,
                 "host, process, thread, device, stream, steps, summary or counter.",
             ),
             column("name", Text, "As the source calls it."),
-            column("host", Text, "The name of the host it is on."),
+            nullable("host", Text, "The name of the host it is on."),
             column("n_events", Int, "Events on this track itself, not on those below it."),
         ],
         n_rows: |trace| trace.tracks.len(),
