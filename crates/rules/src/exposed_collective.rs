@@ -155,9 +155,10 @@ mod tests {
         let found = finding(
             &ExposedCollective,
             "
-            host/python: train#1 0..100, aten::mm 0..40, train#2 100..200, aten::mm 100..140, \
-            train#3 200..300, aten::mm 200..240
-            host/gloo: ncclAllReduce 40..90, ncclAllReduce 140..190, ncclAllReduce 240..290
+            host/python: train#1 0..100, train#2 100..200, train#3 200..300
+            host/tf_Compute: MatMul:MatMul 0..40, sum:CollectiveReduceV2 40..90, \
+            MatMul:MatMul 100..140, sum:CollectiveReduceV2 140..190, MatMul:MatMul 200..240, \
+            sum:CollectiveReduceV2 240..290
             ",
         );
         assert!(found.evidence[0].text.starts_with("Processes communicate"), "{found:?}");

@@ -242,7 +242,7 @@ fn out_of_balance(tables: &Tables, row: &Memory, at: usize) -> Option<Verdict> {
     }
     let holders = Holders::of(tables, row);
     let title = format!(
-        "A step holds {} of intermediate results at its peak; {} stays allocated between steps{}",
+        "Intermediate results peak at {} in each step; {} stays allocated between steps{}",
         size(kept),
         size(stays),
         holders.most()
@@ -497,7 +497,7 @@ pub(crate) mod tests {
         let found = finding(&MemoryPressure, &steps("mklcpu", 10 * MB, 600 * MB, 25_000 * MB));
         assert_eq!(
             found.title,
-            "A step holds 900 MB of intermediate results at its peak; 10 MB stays allocated between \
+            "Intermediate results peak at 900 MB in each step; 10 MB stays allocated between \
              steps; model/conv uses most (600 MB)"
         );
         assert_eq!((found.severity, found.cost.0), (Severity::Low, 0), "there is room");

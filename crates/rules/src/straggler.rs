@@ -205,7 +205,11 @@ impl Late {
             *time,
             facts.step,
         );
-        let gain = Some(Gain::of_times(facts.step.0, facts.step.0 - time.0));
+        // Work that is shared out anew is still done by somebody; only what was slow for another
+        // reason, as a clock that was held down, goes as a whole.
+        let shared = time.0 - time.0 / self.n_devices.max(1) as i64;
+        let new = [shared, shared, time.0].map(|it| facts.step.0 - it);
+        let gain = Some(Gain::of_range(facts.step.0, new));
         let rows = tables.get::<StepTime>();
         let own =
             |it: &usize| rows[*it].counts && rows[*it].host == *host && rows[*it].device == *device;
@@ -311,7 +315,7 @@ mod tests {
         let picture = [HOST, &device("gpu0", 0)].join("\n");
         assert_eq!(
             missing(&Straggler, &picture),
-            "this profile shows no collectives on two or more devices"
+            "this profile shows no collectives on two or more devices or processes"
         );
     }
 }

@@ -53,6 +53,8 @@ export interface Run {
   hosts: string[];
   /** What was profiled, in words. */
   facts: string[];
+  /** What of a run there is: a timeline, steps, samples and so on. */
+  has: string[];
   /** Those on which anything was seen to run. */
   devices: Device[];
   window_ms: number;

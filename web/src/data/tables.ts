@@ -241,7 +241,12 @@ export interface HostCall {
   in_compute_ps: number | null;
   /** Time from its end to the next call of any kind, for a mean step. */
   after_ps: number;
-  /** The longest such time. */
+  /**
+   * Of that, when Python held the thread: not while it waited for others, as the engine of a
+   * backward pass.
+   */
+  python_after_ps: number;
+  /** The longest time from its end to the next call. */
   longest_after_ps: number;
   /** The call that follows the longest one. */
   before: string | null;
@@ -484,6 +489,25 @@ export interface MemoryPeak {
   shape: string | null;
   /** Number of the event that allocated the largest block; null for those from before. */
   event: number | null;
+}
+
+/**
+ * Hardware counters of single runs of kernels, as a profiler collects them that counts one range of
+ * work after the other. They have no time: a counted range does not run as fast as it would alone.
+ */
+export interface Metric {
+  /** The device's host. */
+  host: string;
+  /** The device that counted. */
+  device: string;
+  /** The kernel, or the range that was counted. */
+  name: string;
+  /** Which of the device's counted ranges, from 0. */
+  nth: number;
+  /** The counter, as its makers call it. */
+  metric: string;
+  /** What it counted. */
+  value: number;
 }
 
 /**
@@ -995,6 +1019,7 @@ export interface Tables {
   mean_step: MeanStep;
   memory: Memory;
   memory_peak: MemoryPeak;
+  metric: Metric;
   op_tensor: OpTensor;
   op_time: OpTime;
   program_memory: ProgramMemory;

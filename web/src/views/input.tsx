@@ -96,7 +96,13 @@ function None({ report }: { report: Report }) {
 }
 
 /** Loaders that make batches in Python: what of that the training thread waits for. */
-function Loaders({ loaders, doc }: { loaders: BatchLoader[]; doc: { name: string; doc: string }[] }) {
+function Loaders({
+  loaders,
+  doc,
+}: {
+  loaders: BatchLoader[];
+  doc: { name: string; doc: string }[];
+}) {
   const lit = litRows(route.value.params, "batch_loader");
   const about = (name: string) => doc.find((it) => it.name === name)?.doc;
   const anyFunction = loaders.some((it) => it.function !== null);

@@ -33,9 +33,11 @@ export default function Memory({ run }: ViewProps) {
       </div>
     );
   }
+  // Without a capacity nobody is full: then the one that holds most.
   const fullest = allocators.reduce((most, it, at) => {
     const than = allocators[most];
-    return (it.peak_share ?? 0) > (than?.peak_share ?? 0) ? at : most;
+    const fuller = (it.peak_share ?? 0) - (than?.peak_share ?? 0);
+    return fuller > 0 || (fuller === 0 && it.peak_bytes > (than?.peak_bytes ?? 0)) ? at : most;
   }, 0);
   const at = allocators[wanted] ? wanted : (lit.values().next().value ?? fullest);
   const chosen = allocators[at];
@@ -49,6 +51,11 @@ export default function Memory({ run }: ViewProps) {
           <Level run={run} it={chosen} window={report.run.window_ms * 1e9} />
           <Peak it={chosen} holders={records(peaks)} />
         </>
+      ) : report.run.frameworks.includes("torch") ? (
+        <Empty command="strobe run -- python train.py">
+          No allocator events in this profile. PyTorch's profiler writes them where it is asked to,
+          by profile_memory=True; the memory of the whole process is sampled by:
+        </Empty>
       ) : (
         <Empty command="TF_ENABLE_ONEDNN_OPTS=1 strobe run -- python train.py">
           No allocator events in this profile. On a GPU, TensorFlow and JAX write them; on a CPU

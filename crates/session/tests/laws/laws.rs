@@ -408,10 +408,17 @@ fn entries(report: &Value, mean: f64) -> Vec<String> {
     wrong
 }
 
-/// The first finding is the answer to "why is it slow".
+/// The first finding is the answer to "why is it slow": what matters comes first, and of that what
+/// costs most.
 fn order(report: &Value, _: &Session) -> Vec<Violation> {
     let cost = |it: &Value| it["cost_ms_per_step"].as_f64().unwrap_or_default();
-    let pairs = causes(report).windows(2).filter(|it| cost(&it[0]) < cost(&it[1]));
+    let is_low = |it: &Value| text(it, "severity") == "low";
+    let is_wrong = |before: &Value, after: &Value| match (is_low(before), is_low(after)) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => cost(before) < cost(after),
+    };
+    let pairs = causes(report).windows(2).filter(|it| is_wrong(&it[0], &it[1]));
     pairs
         .map(|it| {
             let [before, after] =
