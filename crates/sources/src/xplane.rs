@@ -473,13 +473,11 @@ impl Clock {
         let base_ns = first.filter(|&it| it > UNIX_TIME_NS).unwrap_or(0);
         let started = if base_ns != 0 { Some(base_ns) } else { said("profile_start_time") };
         let shift_ps = out.place(started).0;
-        if let Some(started) = started {
-            if let Some(stopped) = said("profile_stop_time") {
-                let window = stopped.saturating_sub(started).checked_mul(1000);
-                if let Some(window) = window.filter(|&it| it > 0) {
-                    out.extend_window(Dur(window.saturating_add(shift_ps)));
-                }
-            }
+        let window = started
+            .zip(said("profile_stop_time"))
+            .and_then(|(started, stopped)| stopped.saturating_sub(started).checked_mul(1000));
+        if let Some(window) = window.filter(|&it| it > 0) {
+            out.extend_window(Dur(window.saturating_add(shift_ps)));
         }
         Clock { base_ns, shift_ps }
     }

@@ -29,7 +29,7 @@ const PS_PER_US: f64 = 1e6;
 /// # Panics
 ///
 /// At what it cannot read: a slip of the pen would make a test that sees nothing, and passes.
-#[allow(clippy::panic)]
+#[expect(clippy::panic, reason = "a slip in a drawing must fail its test")]
 pub fn draw(picture: &str) -> Trace {
     let mut out = TraceBuilder::new();
     let host = out.track(None, TrackKind::Host, "drawn");
@@ -129,7 +129,7 @@ fn value_of(text: &str) -> FactValue {
     }
 }
 
-#[allow(clippy::panic)]
+#[expect(clippy::panic, reason = "a slip in a drawing must fail its test")]
 fn describe(out: &mut TraceBuilder, event: EventId, args: &str, drawn: &mut DrawnArgs) {
     let pair = |it| str::split_once(it, '=').unwrap_or_else(|| panic!("not `KEY=VALUE`: {it:?}"));
     let pairs: Vec<(&str, &str)> = args.split(';').map(pair).collect();
@@ -163,7 +163,7 @@ fn describe(out: &mut TraceBuilder, event: EventId, args: &str, drawn: &mut Draw
     drawn.0.push(pairs.iter().map(|it| (it.0.to_owned(), value_of(it.1))).collect());
 }
 
-#[allow(clippy::panic)]
+#[expect(clippy::panic, reason = "a slip in a drawing must fail its test")]
 fn number<T: FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("no number: {text:?}"))
 }

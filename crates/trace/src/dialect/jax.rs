@@ -28,7 +28,7 @@ impl Dialect for Jax {
 
     fn function_of<'a>(&self, name: &'a str) -> Option<&'a str> {
         let within = |it: &&str| name.strip_prefix(it).and_then(|it| it.strip_suffix(')'));
-        if let Some(function) = CALLS_OF.iter().find_map(|it| within(it)) {
+        if let Some(function) = CALLS_OF.iter().find_map(within) {
             return Some(function);
         }
         let program = ["jit_", "pmap_"].iter().find_map(|it| name.strip_prefix(it))?;
