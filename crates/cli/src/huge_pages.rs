@@ -14,12 +14,12 @@ pub struct HugePages;
 /// Two huge pages: a block this large covers at least one, wherever it begins.
 const LARGE: usize = 4 << 20;
 
-/// Gives memory back as soon as it is free, from this size on.
+/// From now on gives memory back as soon as it is free, in blocks from 128 kB on.
 ///
-/// A reader's threads free blocks of some hundreds of kilobytes by the thousand. The C library learns
-/// from the first to keep such blocks for later, in a pool for each thread, where nobody else finds
-/// them: of a trace of 5 million events that was half of the peak. The first size it knows is told
-/// to stay.
+/// A reader of JSON frees blocks of some hundreds of kilobytes by the thousand. The C library learns
+/// from the first large one to keep such blocks for later, in a pool for each thread, where nobody
+/// else finds them: of a trace of 5 million events that was half of the peak. The size it began
+/// with is told to stay. Where no such reader is asked, what it learns saves time.
 pub fn give_back_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[expect(unsafe_code, reason = "a setting of the C library has no safe name")]
@@ -28,7 +28,7 @@ pub fn give_back_blocks() {
             fn mallopt(what: i32, value: i32) -> i32;
         }
         const MMAP_THRESHOLD: i32 = -3;
-        // SAFETY: called before any thread is started; a refusal changes nothing.
+        // SAFETY: the library locks its main pool for this, and a refusal changes nothing.
         let _ = unsafe { mallopt(MMAP_THRESHOLD, 128 << 10) };
     }
 }

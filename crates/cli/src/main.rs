@@ -92,7 +92,7 @@ const COULD_NOT: u8 = 2;
 const NOT_ENOUGH: u8 = 3;
 
 fn main() -> ExitCode {
-    give_back_blocks();
+    session::BEFORE_MANY_BLOCKS.get_or_init(|| give_back_blocks);
     let cli = match parse(std::env::args_os().collect()) {
         Ok(it) => it,
         Err(error) => return refuse(&error),

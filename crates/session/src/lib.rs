@@ -29,6 +29,7 @@ use trace::{NoteKind, TraceBuilder};
 
 pub use discover::{Run, Unreadable};
 pub use disk::{Disk, Files};
+pub use sources::BEFORE_MANY_BLOCKS;
 pub use sources::Bytes;
 pub use sql::{QueryResult, SqlError, SqlLimits, SqlTable, SqlValue, StopFlag, schema};
 use timeline::Timeline;

@@ -83,6 +83,11 @@ impl Source for Chrome {
     fn read(&self, input: &Input<'_>, out: &mut TraceBuilder) -> Result<(), SourceError> {
         let source = out.next_source().ok_or_else(|| broken("more files than a trace can hold"))?;
         let pieces = Pieces::new(&*input.bytes);
+        if pieces.file().size() > MANY_BLOCKS
+            && let Some(prepare) = crate::BEFORE_MANY_BLOCKS.get()
+        {
+            prepare();
+        }
         let read = Reader::new(&pieces).read(input, source, out);
         pieces.note(input.path.display(), Change::None, out);
         read?;
@@ -182,6 +187,8 @@ fn has_events_behind(head: &[u8]) -> bool {
 
 /// Events are decoded in pieces of about this size, so that all cores work.
 const CHUNK_BYTES: usize = 4 << 20;
+/// A larger file's pieces are worth preparing for.
+const MANY_BLOCKS: usize = 64 << 20;
 /// Read behind a piece, so that its last event is whole.
 const OVERHANG: usize = 64 << 10;
 /// Read before a piece: what shows that an event begins there.

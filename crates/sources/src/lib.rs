@@ -13,10 +13,15 @@ pub mod xplane;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use trace::TraceBuilder;
 
 pub use file::{Bytes, Change, FileBytes, Pieces, Sequence};
+
+/// What a program does before a file is read in thousands of blocks of some hundreds of kilobytes,
+/// such as a setting of its allocator.
+pub static BEFORE_MANY_BLOCKS: OnceLock<fn()> = OnceLock::new();
 
 /// Reads one file format into the canonical trace.
 pub trait Source: Sync {
