@@ -121,9 +121,9 @@ function More(props: { finding: Finding; name: string; lit: Spotlights | null })
             <span aria-hidden="true">→ </span>
             {inline(it.edit ? `${it.text}:` : it.text)}
             {it.gain && <span class="of-edit"> {it.gain}</span>}
-            {!it.gain && it.why && <span class="of-edit"> No gain is predicted: {it.why}.</span>}
           </p>
           {it.edit && <Code text={it.edit} label={it.text} />}
+          {!it.gain && it.why && <p class="of-edit">No gain is predicted: {it.why}.</p>}
         </div>
       ))}
       {finding.symptoms && finding.symptoms.length > 0 && (
