@@ -314,6 +314,8 @@ export class Model {
   private rememberNow(): void {
     if (!this.stage || route.peek().view !== "timeline") return;
     const { params } = route.peek();
+    // Another address has come that was not followed yet: to write here would undo it.
+    if (JSON.stringify(params) !== this.written) return;
     const next = this.params();
     const same = Object.entries(next).every(
       ([key, value]) => (params[key] ?? "") === String(value ?? ""),
