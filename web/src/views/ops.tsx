@@ -258,7 +258,8 @@ function OpDetails({ op, doc, run }: { op: OpTime; doc: Record<string, string>; 
       doc: doc["eager"],
     },
   ];
-  // On a device the events are kernels, which have names of their own.
+  // On a device the events are kernels, which have names of their own, and must be known first.
+  const isKnown = op.side !== "device" || answer.value !== null || answer.error !== null;
   const search = op.side === "device" && kernels[0] ? kernels[0].name : op.name;
   return (
     <Details
@@ -268,7 +269,7 @@ function OpDetails({ op, doc, run }: { op: OpTime; doc: Record<string, string>; 
       onClose={close}
     >
       <div class="links">
-        <a href={link("timeline", { q: search })}>Show on the timeline</a>
+        {isKnown && <a href={link("timeline", { q: search })}>Show on the timeline</a>}
         {kernels.length > 0 && (
           <a href={link("kernels", { filter: op.name })}>
             {kernels.length === 1 ? "Its kernel" : `Its ${thousands(kernels.length)} kernels`}
