@@ -38,7 +38,7 @@ SLACK_PS = 10_000
 class Work:
     """Something that ran on the GPU: when, where, of which type, and when it was launched."""
 
-    __slots__ = ("name", "type", "stream", "start", "end", "launched", "gaps")
+    __slots__ = ("end", "gaps", "launched", "name", "start", "stream", "type")
 
     def __init__(self, name, type_, stream, start, end, launched, gaps=True):
         self.name, self.type, self.stream, self.start, self.end, self.launched = name, type_, stream, start, end, launched
@@ -196,7 +196,7 @@ class Plain:
             args = it.get("args") if isinstance(it.get("args"), dict) else {}
             row = {"name": it.get("name", ""), "cat": it["cat"], "ts": it["ts"], "dur": it["dur"], "tid": it.get("tid"),
                    "stream": whole_number(args.get("stream", -1)), "correlation": whole_number(args.get("correlation", -1))}
-            row["on_gpu"] = row["stream"] >= 0 and row["correlation"] >= 0 or row["name"] in ("Event Sync", "Context Sync")
+            row["on_gpu"] = (row["stream"] >= 0 and row["correlation"] >= 0) or row["name"] in ("Event Sync", "Context Sync")
             self.rows.append(row)
             self.first = row if nth == 0 else self.first
             if "ProfilerStep" in row["name"]:
@@ -261,7 +261,7 @@ class Plain:
         found = []
         for it in self.rows:
             is_work = it["cat"] in WORK
-            if not is_work and not ("sync" in ways and it["stream"] != -1) or "nostream" in ways and it["stream"] == -1:
+            if (not is_work and not ("sync" in ways and it["stream"] != -1)) or ("nostream" in ways and it["stream"] == -1):
                 continue
             start, end = self.span(it, is_rounded)
             times = 1
