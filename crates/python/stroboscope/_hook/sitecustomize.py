@@ -33,7 +33,7 @@ def _wait_for_frameworks():
 
         # As FRAMEWORKS in _capture/frameworks.py and LIBRARIES in _capture/sites.py, which cannot
         # be imported before a program.
-        names = frozenset(("jax", "torch", "tensorflow", "keras", "tf_keras"))
+        names = {"jax", "torch", "tensorflow", "keras", "tf_keras"}  # noqa: RUF012 (no types here)
 
         @classmethod
         def find_spec(cls, name, path=None, target=None):
