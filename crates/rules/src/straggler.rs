@@ -122,8 +122,8 @@ pub fn late(tables: &Tables, facts: &Facts) -> Result<Option<Late>, &'static str
 /// What `step_time` calls the device of a process that has none.
 const CPU: &str = "cpu";
 
-/// Devices, or hosts without one, how long each waited in collectives for the others, and in what part of them it came
-/// last.
+/// Devices, or hosts without one, how long each waited in collectives for the others, and in what
+/// part of them it came last.
 type Waits = (Vec<(TrackId, i64)>, Vec<f64>);
 
 fn waits(tables: &Tables) -> Option<Waits> {
@@ -205,7 +205,7 @@ impl Late {
             *time,
             facts.step,
         );
-        // Work that is shared out anew is still done by somebody; only what was slow for another
+        // Work that is shared out again is still done by somebody; only what was slow for another
         // reason, as a clock that was held down, goes as a whole.
         let shared = time.0 - time.0 / self.n_devices.max(1) as i64;
         let new = [shared, shared, time.0].map(|it| facts.step.0 - it);

@@ -29,7 +29,7 @@ pub(super) fn every_n_steps(source: &Source, site: &Site, n: u32) -> Result<Vec<
     let head = statements[place.head];
     let head_line = source.line_of(source.tokens[head.first].start);
     if site.arg("loop").is_some_and(|it| it != head_line.to_string()) {
-        return Err("it is in a loop of its own".to_owned());
+        return Err("it is inside another loop".to_owned());
     }
     may_be_left_out(source, &statements, place.head, at)?;
     if let Some(condition) = place.condition {

@@ -540,7 +540,7 @@ fn a_loop_inside_the_step_is_not_the_one_that_counts() {
     let site = Site { args: "loop=1".to_owned(), ..site };
     assert_eq!(
         edit(text, Change::EveryNSteps(100), &site, "train.py").unwrap_err(),
-        "it is in a loop of its own"
+        "it is inside another loop"
     );
 }
 
