@@ -276,7 +276,12 @@ impl Late {
 #[cfg(test)]
 mod tests {
     use super::Straggler;
-    use crate::testing::{finding, missing, verdict};
+    use std::sync::Arc;
+
+    use analyses::Tables;
+    use trace::{Dur, Identity, NumberKey, Time, TraceBuilder, TrackKind};
+
+    use crate::testing::{finding, missing, settled, verdict};
     use crate::{Severity, Verdict};
 
     const HOST: &str =
@@ -317,5 +322,36 @@ mod tests {
             missing(&Straggler, &picture),
             "this profile shows no collectives on two or more devices or processes"
         );
+    }
+
+    /// Processes that compute on their CPUs: the one that comes late waits for nobody.
+    #[test]
+    fn a_late_process_is_found_without_a_device() {
+        let us = |it: i64| it * 1_000_000;
+        let mut out = TraceBuilder::new();
+        for (rank, late) in [(0, 0), (1, 40)] {
+            let host = out.new_host(&Identity {
+                machine: Some("box".to_owned()),
+                rank: Some(rank),
+                ..Identity::default()
+            });
+            let process = out.track(Some(host), TrackKind::Process, "python");
+            let main = out.track(Some(process), TrackKind::Thread, "python");
+            let pool = out.track(Some(process), TrackKind::Thread, "tf_Compute");
+            for step in 0..6 {
+                let at = step * 100;
+                let id = out.event(main, "train", Time(us(at)), Dur(us(100)));
+                out.number(id, NumberKey::Step, step);
+                out.event(pool, "MatMul:MatMul", Time(us(at)), Dur(us(40 + late)));
+                let began = Time(us(at + 40 + late));
+                out.event(pool, "sum:CollectiveReduceV2", began, Dur(us(50 - late)));
+            }
+        }
+        let found = settled(&Straggler, &Tables::new(Arc::new(out.finish())));
+        assert!(found.title.starts_with("box (rank 1) is late"), "{}", found.title);
+        assert!(found.evidence[0].text.ends_with("of 2 processes"), "{:?}", found.evidence);
+        // Of two that share the work, half of the wait goes: the work itself stays.
+        let gain = found.gain.unwrap();
+        assert!((gain.speedup - 1.25).abs() < 0.01 && gain.high < 1.9, "{gain:?}");
     }
 }

@@ -24,7 +24,7 @@ pub fn finding(rule: &dyn Rule, picture: &str) -> Finding {
 
 /// A finding as the report shows it.
 #[expect(clippy::panic, reason = "for tests")]
-fn settled(rule: &dyn Rule, tables: &Tables) -> Finding {
+pub fn settled(rule: &dyn Rule, tables: &Tables) -> Finding {
     match rule.check(tables) {
         Verdict::Found(mut it) => {
             Words::of(tables).put_into(&mut it.fix);

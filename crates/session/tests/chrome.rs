@@ -483,3 +483,50 @@ fn real_captures_of_pytorch_have_their_planted_cause_first() {
     check("torch_recompiled", "recompilation high", &["relax-shapes", "pad-shapes"]);
     check("healthy_torch", "compute-bound low", &["fuse"]);
 }
+
+/// A profiler that counts range by range says what it counted, not when.
+#[test]
+fn counters_of_kernels_are_metrics() {
+    let range = |ts: i64, flops: i64| {
+        format!(
+            r#"{{"ph":"X","cat":"cuda_profiler_range","name":"gemm","pid":0,"tid":0,"ts":{ts},
+                "dur":10,"args":{{"smsp__inst_executed.sum":{flops},"note":"none"}}}}"#
+        )
+    };
+    let trace = of_text(&format!(r#"{{"traceEvents":[{},{}]}}"#, range(100, 5), range(200, 7)));
+    let found: Vec<_> = trace
+        .metrics
+        .iter()
+        .map(|it| (trace.text(it.of), it.nth, trace.text(it.name), it.value))
+        .collect();
+    let metric = "smsp__inst_executed.sum";
+    assert_eq!(found, [("gemm", 0, metric, 5.0), ("gemm", 1, metric, 7.0)]);
+}
+
+/// Twenty layers look like a loop over examples: nothing in a trace tells them apart.
+#[test]
+fn layers_are_not_promised_as_a_loop() {
+    let mut events = Vec::new();
+    let mut event = |cat: &str, name: &str, ts: i64, dur: i64| {
+        events.push(format!(
+            r#"{{"ph":"X","cat":"{cat}","name":"{name}","pid":7,"tid":7,"ts":{ts},"dur":{dur}}}"#
+        ));
+    };
+    for step in 0..6 {
+        let at = 1000 + step * 1300;
+        event("user_annotation", &format!("ProfilerStep#{step}"), at, 1300);
+        for layer in 0..20 {
+            event("cpu_op", "aten::linear", at + layer * 60, 6);
+            event("cpu_op", "aten::relu", at + layer * 60 + 30, 6);
+        }
+    }
+    let text = format!(r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#, events.join(","));
+    let tables = analyses::Tables::new(Arc::new(of_text(&text)));
+    let diagnosis = rules::diagnose(&tables);
+    let cause = diagnosis.causes.iter().find(|it| it.rule == "eager-ops").unwrap();
+    let changes: Vec<&str> = cause.finding.fix.iter().map(|it| it.change.name()).collect();
+    assert_eq!(changes.first(), Some(&"compile-step"), "{changes:?}");
+    let loops = cause.finding.fix.iter().find(|it| it.change.name() == "vectorize").unwrap();
+    assert_eq!(loops.gain, None);
+    assert!(loops.why.as_deref().is_some_and(|it| it.contains("layers of the model")));
+}
