@@ -5,7 +5,7 @@ use analyses::replay::rows_in;
 use analyses::run_step::{Overhead, RunStep};
 use analyses::step::{HostSteps, Step};
 use analyses::step_time::HostTimes;
-use trace::{Dur, TrackKind};
+use trace::{Dur, Note, NoteKind, TrackKind};
 
 use crate::confidence;
 use crate::dialect::Edit;
@@ -100,7 +100,11 @@ impl Rule for ProfilerOverhead {
             let rows = (0..steps.len()).filter(is_on).collect();
             finding = finding.evidence(Evidence::text(text).rows("run_step", rows));
         }
-        if let Some(note) = trace.notes.iter().find(|it| it.first.contains("drop")) {
+        // The profiler's own words: of other notes none is about what it dropped.
+        let by_profiler =
+            |it: &&Note| matches!(it.kind, NoteKind::ProfilerError | NoteKind::ProfilerWarning);
+        let mut said = trace.notes.iter().filter(by_profiler);
+        if let Some(note) = said.find(|it| it.first.contains("drop")) {
             finding = finding.evidence(Evidence::text(note.first.clone()));
         }
         finding
