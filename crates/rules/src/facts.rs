@@ -5,7 +5,7 @@ use analyses::op_time::OpTime;
 use analyses::python_time::PythonTime;
 use analyses::replay::rows_in;
 use analyses::step::{Counted, Step};
-use analyses::step_time::{CATEGORIES, StepTime};
+use analyses::step_time::StepTime;
 use analyses::what_if::Altered;
 use analyses::{Model, Tables};
 use hashbrown::HashSet;
@@ -22,8 +22,7 @@ pub struct Facts {
     pub of_one_host: usize,
     pub step: Dur,
     pub median: Dur,
-    /// In the order of the contract.
-    categories: [Dur; CATEGORIES.len()],
+    mean: Mean,
     /// Whether an accelerator computes.
     pub on_device: bool,
 }
@@ -49,7 +48,7 @@ fn add_up(tables: &Tables) -> Option<Facts> {
         of_one_host: most_of_a_host(tables),
         step: Dur(mean.dur_ps),
         median: Dur(mean.median_ps),
-        categories: mean.of.map(Dur),
+        mean,
         on_device: mean.on_device,
     })
 }
@@ -134,8 +133,7 @@ pub fn recorded_ops(tables: &Tables, found: Dur) -> Dur {
 impl Facts {
     /// Time of the mean step in a category.
     pub fn of(&self, category: &str) -> Dur {
-        let at = CATEGORIES.iter().position(|it| it.0 == category);
-        at.map_or(Dur(0), |it| self.categories[it])
+        Dur(self.mean.category(category))
     }
 
     pub fn share(&self, category: &str) -> f64 {
